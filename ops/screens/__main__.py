@@ -1,6 +1,7 @@
-"""`uv run python -m ops.screens [NAME ...] [--out DIR] [--axe | --audit]`: takes the pictures.
+"""`uv run python -m ops.screens [NAME ...] [--out DIR] [--axe | --audit | --readme]`: takes the pictures.
 
---axe asks axe-core as well, --audit asks Lighthouse instead. Exit 1 if they find a fault.
+--axe asks axe-core as well, --audit asks Lighthouse instead. Exit 1 if they find a fault. --readme takes those of the
+README anew.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure.process import bind
+from ops.screens import readme
 from ops.screens.audit import audit
 from ops.screens.instance import instance
 from ops.screens.screens import SCREENS, Way
@@ -29,29 +31,33 @@ _EMAIL, _PASSWORD = "ada@example.org", "four quiet grey horses"
 _RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
 
 
-async def main(url: str, join: str, out: Path, names: list[str], *, axe: bool) -> int:
+_LOOKS = [(theme, size) for theme in ("light", "dark") for size in _SIZES]
+
+
+async def main(
+    url: str, join: str, out: Path, names: list[str], *, axe: bool, looks: list[tuple[str, str]] = _LOOKS
+) -> int:
     """Every picture; answers how many violations axe-core found."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     found = 0
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         state = await _prepare(browser, url, join)
-        for theme in ("light", "dark"):
-            for size, viewport in _SIZES.items():
-                context = await browser.new_context(
-                    base_url=url, color_scheme=theme, viewport=viewport, storage_state=state, bypass_csp=axe
-                )
-                page = await context.new_page()
-                page.on("console", lambda said: print("  said:", said.text) if said.type == "error" else None)
-                for name in names:
-                    await _go(page, SCREENS[name])
-                    await page.wait_for_timeout(400)
-                    wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
-                    if wide > 0:
-                        print(f"  {name} {theme} {size}: {wide} px too wide")
-                    await page.screenshot(path=out / f"{name}-{theme}-{size}.png", full_page=True)
-                    found += await _violations(page, f"{name} {theme} {size}") if axe else 0
-                await context.close()
+        for theme, size in looks:
+            context = await browser.new_context(
+                base_url=url, color_scheme=theme, viewport=_SIZES[size], storage_state=state, bypass_csp=axe
+            )
+            page = await context.new_page()
+            page.on("console", lambda said: print("  said:", said.text) if said.type == "error" else None)
+            for name in names:
+                await _go(page, SCREENS[name])
+                await page.wait_for_timeout(400)
+                wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                if wide > 0:
+                    print(f"  {name} {theme} {size}: {wide} px too wide")
+                await page.screenshot(path=out / f"{name}-{theme}-{size}.png", full_page=True)
+                found += await _violations(page, f"{name} {theme} {size}") if axe else 0
+            await context.close()
         await browser.close()
     return found
 
@@ -120,12 +126,18 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=Path("dist/screens"))
     parser.add_argument("--axe", action="store_true")
     parser.add_argument("--audit", action="store_true")
+    parser.add_argument("--readme", action="store_true")
     chosen = parser.parse_args()
+    if chosen.readme:
+        chosen.names = [screen for screen, _ in readme.PICTURES.values()]
     chosen.out.mkdir(parents=True, exist_ok=True)
     with bind("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
     with instance(port) as told:
         args = told["url"], told["join"], chosen.out, chosen.names
-        faults = asyncio.run(audited(*args) if chosen.audit else main(*args, axe=chosen.axe))
+        looks = [("light", "desk")] if chosen.readme else _LOOKS
+        faults = asyncio.run(audited(*args) if chosen.audit else main(*args, axe=chosen.axe, looks=looks))
+    if chosen.readme:
+        readme.keep(chosen.out)
     print(f"in {chosen.out}" + (f", {faults} faults" if chosen.axe or chosen.audit else ""))
     sys.exit(1 if faults else 0)

@@ -4,7 +4,7 @@ import asyncio
 
 from ops.drills.sandbox import Sandbox
 
-RUNBOOK = "ops/runbooks/dead-letters-rising.md"
+RUNBOOK = "src/leadwire/docs/runbooks/dead-letters-rising.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"RETRY_SCHEDULE": "1,1,1"}
 

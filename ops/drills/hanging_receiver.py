@@ -2,7 +2,7 @@
 
 from ops.drills.sandbox import Sandbox
 
-RUNBOOK = "ops/runbooks/endpoint-backlog.md"
+RUNBOOK = "src/leadwire/docs/runbooks/endpoint-backlog.md"
 ENDPOINTS = ("healthy", "hanging")
 SETTINGS = {"DELIVERY_TIMEOUT": "2", "LEASE": "12", "RETRY_SCHEDULE": "1,2,3,4,5,6"}
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ops.drills.sandbox import Sandbox
 
-RUNBOOK = "ops/runbooks/database-down.md"
+RUNBOOK = "src/leadwire/docs/runbooks/database-down.md"
 ENDPOINTS = ("shop",)
 SETTINGS: dict[str, str] = {}
 _POSTS: Final = 60

@@ -5,7 +5,7 @@ import asyncio
 from ops.drills.receiver import Post
 from ops.drills.sandbox import Sandbox
 
-RUNBOOK = "ops/runbooks/delivery-set-aside.md"
+RUNBOOK = "src/leadwire/docs/runbooks/delivery-set-aside.md"
 ENDPOINTS = ("shop", "poison")
 SETTINGS = {"DELIVERY_TIMEOUT": "1", "LEASE": "2", "RETRY_SCHEDULE": "1,2,3"}
 

@@ -6,7 +6,7 @@ import time
 from ops.drills.sandbox import Sandbox
 from ops.drills.servers import Servers
 
-RUNBOOK = "ops/runbooks/database-down.md"
+RUNBOOK = "src/leadwire/docs/runbooks/database-down.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"LEASE": "35"}
 

@@ -4,7 +4,7 @@ import asyncio
 
 from ops.drills.sandbox import Sandbox
 
-RUNBOOK = "ops/runbooks/redis-down.md"
+RUNBOOK = "src/leadwire/docs/runbooks/redis-down.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"RECONCILE_AFTER": "3"}
 

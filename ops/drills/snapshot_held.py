@@ -6,7 +6,7 @@ import time
 from leadwire.delivery.monitoring import holders
 from ops.drills.sandbox import Sandbox
 
-RUNBOOK = "ops/runbooks/snapshot-held.md"
+RUNBOOK = "src/leadwire/docs/runbooks/snapshot-held.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"DELIVERY_TIMEOUT": "2", "LEASE": "4"}
 _DEAD = """SELECT sum(pg_stat_get_dead_tuples(name))::int

@@ -5,7 +5,7 @@ import contextlib
 
 from ops.drills.sandbox import Sandbox
 
-RUNBOOK = "ops/runbooks/worker-wedged.md"
+RUNBOOK = "src/leadwire/docs/runbooks/worker-wedged.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"DELIVERY_TIMEOUT": "2", "LEASE": "4"}
 

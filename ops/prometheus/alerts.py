@@ -1,11 +1,15 @@
-"""The alerts of delivery and of the processes. `page` notifies somebody at once, `ticket` on the next working day.
+"""The alerts of delivery and of the processes: the product's conditions, and what takes Prometheus to tell.
 
-One relay shows the observer's gauges, and for a moment two do when another takes over: hence `max`.
+`page` notifies somebody at once, `ticket` on the next working day. One relay shows the observer's gauges, and for a
+moment two do when another takes over: hence `max`.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from leadwire.delivery.monitoring import conditions
+from leadwire.delivery.monitoring.conditions import Condition
 
 
 class Alert(NamedTuple):
@@ -22,6 +26,32 @@ class Alert(NamedTuple):
 _ATTEMPTS: Final = "sum(rate(leadwire_delivery_attempts_total[5m]))"
 _ROLES: Final = ("serve", "relay", "deliver", "background")
 
+_IN_WORDS: Final = {
+    "count": "{{ $value }}",
+    "duration": "{{ $value | humanizeDuration }}",
+    "bytes": "{{ $value | humanize1024 }}B",
+    "percent": "{{ $value | humanizePercentage }}",
+}
+
+
+def _of(one: Condition) -> Alert:
+    label, values = one.of
+    series = f"leadwire_{one.gauge}" + (f'{{{label}=~"{values}"}}' if label else "")
+    most = f"max by ({one.by})" if one.by else "max"
+    summary = one.says.format(**_IN_WORDS, label=f"{{{{ $labels.{one.by} }}}}")
+    alike = [other.gauge for other in conditions.CONDITIONS if other.name == one.name]
+    return Alert(
+        one.name,
+        f"{most} ({series}) {one.relation} {one.limit}",
+        f"{one.wait}s",
+        one.severity,
+        summary,
+        {"gauge": one.gauge} if len(alike) > 1 else {},  # rules of one name need labels that differ
+    )
+
+
+CONDITIONS: Final = tuple(_of(one) for one in conditions.CONDITIONS)
+
 DELIVERY: Final = (
     Alert(
         "NothingKnown",
@@ -29,31 +59,6 @@ DELIVERY: Final = (
         "3m",
         "page",
         "No relay reports the state of delivery: the other alerts about delivery cannot fire.",
-    ),
-    Alert("DatabaseDown", "max(leadwire_database_up) == 0", "1m", "page", "PostgreSQL does not answer the relay."),
-    Alert(
-        "WritesRefused",
-        "max by (reason) (leadwire_writes_refused) > 2",
-        "2m",
-        "page",
-        "PostgreSQL has refused {{ $value }} changes of a process within a minute: {{ $labels.reason }}.",
-    ),
-    Alert(
-        "RedisDown", "max(leadwire_redis_up) == 0", "1m", "page", "Redis does not answer the relay, or takes no writes."
-    ),
-    Alert(
-        "EventsUnrelayed",
-        "max(leadwire_unrelayed_oldest_seconds) > 30",
-        "1m",
-        "page",
-        "Committed events wait {{ $value | humanizeDuration }} for the relay.",
-    ),
-    Alert(
-        "DeliveriesOverdue",
-        'max(leadwire_waiting_overdue_oldest_seconds{held_by="nothing"}) > 60',
-        "2m",
-        "page",
-        "A delivery is {{ $value | humanizeDuration }} past its due time, and its endpoint does not hold it back.",
     ),
     Alert(
         "WorkersIdle",
@@ -63,83 +68,12 @@ DELIVERY: Final = (
         "{{ $value }} entries are in the streams and nothing is being sent.",
     ),
     Alert(
-        "NothingDelivered",
-        "max by (cause) (leadwire_endpoints_failing_ratio) > 0.5",
-        "1m",
-        "page",
-        "{{ $value | humanizePercentage }} of the endpoints tried lately fail, most of them {{ $labels.cause }}.",
-    ),
-    Alert(
-        "EntriesHeld",
-        "max(leadwire_stream_pending_idle_seconds) > 150",
-        "1m",
-        "page",
-        "A worker that is silent has held an entry for {{ $value | humanizeDuration }}, and no other takes it over.",
-    ),
-    Alert(
-        "WorkersBehind",
-        "max(leadwire_stream_oldest_seconds) > 60",
-        "5m",
-        "ticket",
-        "An entry has been in its stream for {{ $value | humanizeDuration }} and no worker reads it.",
-    ),
-    Alert(
         "WorkerWedged",
         "leadwire_deliveries_in_hand > 0 and on (job, instance)"
         " sum by (job, instance) (rate(leadwire_delivery_attempts_total[5m])) == 0",
         "3m",
         "page",
         "{{ $labels.instance }} has {{ $value }} POSTs in progress and finishes none.",
-    ),
-    Alert(
-        "EndpointBacklog",
-        'max(leadwire_waiting_overdue_oldest_seconds{held_by="endpoint"}) > 1800',
-        "10m",
-        "ticket",
-        "A receiver is {{ $value | humanizeDuration }} behind with its deliveries.",
-    ),
-    Alert(
-        "SnapshotHeld",
-        "max(leadwire_oldest_snapshot_seconds) > 1800"
-        ' or max(leadwire_oldest_snapshot_transactions{held_by=~"slot|standby"}) > 500000',
-        "5m",
-        "ticket",
-        "An old snapshot keeps dead rows from being removed: deliveries and jobs cost more and more.",
-    ),
-    Alert(
-        "SlotBehind",
-        "max(leadwire_slot_retained_bytes) > 8 * 1024 ^ 3",
-        "10m",
-        "ticket",
-        "PostgreSQL keeps {{ $value | humanize1024 }}B of its log for a replication slot: its disk fills up.",
-    ),
-    Alert(
-        "FeedHeldBack",
-        "max(leadwire_feed_held_back_seconds) > 60",
-        "1m",
-        "ticket",
-        "`/v1/events` shows nothing of the last {{ $value | humanizeDuration }}: a change is not committed.",
-    ),
-    Alert(
-        "LedgerImbalance",
-        "max by (check) (leadwire_ledger_imbalance) > 0",
-        "3m",
-        "page",
-        "The ledger is not balanced: {{ $value }} times {{ $labels.check }}.",
-    ),
-    Alert(
-        "ServerChanged",
-        "min(leadwire_server_changed_seconds) < 86400",
-        "0m",
-        "ticket",
-        "The database became another server {{ $value | humanizeDuration }} ago; the last changes may be lost.",
-    ),
-    Alert(
-        "DeliverySetAside",
-        "max(leadwire_deliveries_aside) > 0",
-        "0m",
-        "page",
-        "{{ $value }} deliveries that crashed several workers, or events that cannot be relayed, were set aside.",
     ),
     Alert(
         "DeadLettersRising",
@@ -177,20 +111,6 @@ DELIVERY: Final = (
         "ticket",
         "Redis lost {{ $value | humanize }} entries; they were queued again.",
     ),
-    Alert(
-        "PartitionsMissing",
-        "max(leadwire_partitions_ahead) < 3",
-        "2h",
-        "ticket",
-        "The event tables have partitions for {{ $value }} days only.",
-    ),
-    Alert(
-        "PartitionsOverdue",
-        "max(leadwire_partitions_overdue) > 3",
-        "6h",
-        "ticket",
-        "{{ $value }} days are kept past retention.",
-    ),
 )
 
 PROCESSES: Final = (
@@ -215,20 +135,6 @@ PROCESSES: Final = (
         "10m",
         "ticket",
         "The loop `{{ $labels.loop }}` has been failing for ten minutes.",
-    ),
-    Alert(
-        "JobsLate",
-        "max by (kind) (leadwire_jobs_oldest_seconds) > 900",
-        "5m",
-        "ticket",
-        "A job of the kind `{{ $labels.kind }}` has been due for {{ $value | humanizeDuration }}.",
-    ),
-    Alert(
-        "JobsFailed",
-        "max by (kind) (leadwire_jobs_failed) > 0",
-        "5m",
-        "ticket",
-        "{{ $value }} jobs of the kind `{{ $labels.kind }}` were given up.",
     ),
     Alert(
         "LogLinesDropped",

@@ -11,7 +11,7 @@ from leadwire.infrastructure import db
 from tests.ops.command_line import parsed
 
 ROOT = Path(__file__).parents[2]
-BOOKS = sorted((ROOT / "ops" / "runbooks").glob("*.md"))
+BOOKS = sorted((ROOT / "src" / "leadwire" / "docs" / "runbooks").glob("*.md"))
 HEADINGS = ["Meaning", "Impact", "Check", "Fix", "Afterwards"]
 PLACEHOLDERS = {"EVENT": "evt_0", "ID": "we_0", "TIME": "2026-01-02T03:04:05Z", "PID": "0"}
 
@@ -27,7 +27,14 @@ def commands(book):
 
 
 def test_every_alert_has_a_runbook_and_none_is_left_over():
-    assert {runbook(alert.name) for alert in ALERTS} == {book.name for book in BOOKS}
+    assert {runbook(alert.name) for alert in ALERTS} == {book.stem for book in BOOKS}
+
+
+def test_the_page_on_call_names_each_by_whether_somebody_is_called():
+    called, later = BOOKS[0].parents[1].joinpath("on-call.md").read_text().split("## Within a working day")
+    pages = {alert.name for alert in ALERTS if alert.severity == "page"}
+    for text, names in ((called, pages), (later, {alert.name for alert in ALERTS} - pages)):
+        assert sorted(re.findall(r"^- \[(\w+)\]\(runbooks/", text, re.MULTILINE)) == sorted(names)
 
 
 @each_book
@@ -36,7 +43,7 @@ def test_it_has_all_its_parts(book):
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == HEADINGS
     names = {f"# {alert.name}" for alert in ALERTS}
     assert text.splitlines()[0] in names
-    assert runbook(text.splitlines()[0][2:]) == book.name
+    assert runbook(text.splitlines()[0][2:]) == book.stem
     assert all(part.strip() for part in re.split(r"^#+ .+$", text, flags=re.MULTILINE)[2:])
 
 

@@ -1,9 +1,11 @@
 """The System screen: for operators alone, and right also while Redis is away."""
 
+import time
+
 import msgspec
 import pytest
 
-from leadwire.delivery.monitoring import invariants
+from leadwire.delivery.monitoring import conditions, invariants
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import workspaces as quotas
 from leadwire.domain.bots import changes as bots
@@ -66,6 +68,27 @@ async def test_what_waits_is_counted(admin, workspace, bot):
     assert "Not queued yet" in page
     assert "<dd>2<small>oldest" in page
     assert "None: nothing is being sent." in page
+    assert "No worker asks for work" in page
+    assert 'href="/docs/process-missing"' in page
+
+
+async def test_what_is_firing_comes_first(admin, redis):
+    page = await admin.open("/system")
+    assert "No relay looks how delivery is doing." in page
+    assert page.index("NothingKnown") < page.index("Not queued yet")
+    held = conditions.Held("EntriesHeld", "stream_pending_idle_seconds", "", 200.0, 1.0)
+    await redis.set(conditions._KEY, msgspec.json.encode(conditions.Noted(time.time(), [held])))
+    page = await admin.open("/system")
+    assert "has held an entry for 3 min" in page
+    assert "NothingKnown" not in page
+    assert 'href="/docs/entries-held"' in page
+
+
+async def test_changes_that_are_refused_are_said_by_the_process_that_sees_it(admin):
+    db.DB._refusals.extend((time.monotonic(), "DiskFullError") for _ in range(3))
+    assert "PostgreSQL has refused 3 changes of this process within a minute: DiskFullError." in await admin.open(
+        "/system"
+    )
 
 
 async def failed(kind: str) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from leadwire.delivery import epochs, metrics
-from leadwire.delivery.monitoring import gauges, invariants, reach
+from leadwire.delivery.monitoring import conditions, gauges, invariants, reach
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
@@ -91,6 +91,8 @@ class Observer:
         if now - self._checked > _CHECK_EVERY:
             self._checked = now
             await self._check()
+        with contextlib.suppress(*AWAY):
+            await conditions.note(self._redis)
 
     async def _check(self) -> None:
         await reach.update()

@@ -1,14 +1,19 @@
 """The whole instance, for those who operate it: every workspace's events together."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Final
 
 from leadwire.delivery import epochs
 from leadwire.delivery.epochs import Began
-from leadwire.delivery.monitoring import invariants, status
+from leadwire.delivery.monitoring import conditions, invariants, status
 from leadwire.delivery.monitoring import ledger as kept
+from leadwire.delivery.monitoring.conditions import CONDITIONS, Firing
 from leadwire.delivery.monitoring.invariants import Check
 from leadwire.delivery.monitoring.status import Status
-from leadwire.infrastructure import redis_pool, settings
+from leadwire.infrastructure import clock, redis_pool, settings
+from leadwire.infrastructure.jobs import reads as jobs
+from leadwire.infrastructure.redis_pool import AWAY
 
 last_check: Final = kept.last
 ask_for_check: Final = kept.ask
@@ -18,6 +23,33 @@ begun: Final = epochs.begun
 async def now(*, finished: bool = False) -> Status:
     """Return streams, lag, workers, what is overdue; with `finished`, also how many deliveries are done."""
     return await status.read(redis_pool.client(), settings.get().stream_shards, finished=finished)
+
+
+async def firing(present: Status) -> list[Firing]:
+    """Return what needs somebody, as the relay that observes has found it, and what this process sees by itself."""
+    found = None
+    with contextlib.suppress(*AWAY):
+        if (client := redis_pool.client()) is not None:
+            found = await conditions.firing(client)
+    return [*_seen(present, observed=found is not None), *(found or ())]
+
+
+def _seen(present: Status, *, observed: bool) -> Iterator[Firing]:
+    refused = next(one for one in CONDITIONS if one.name == "WritesRefused")
+    for reason, count in refused.values().items():
+        says = f"PostgreSQL has refused {count:.0f} changes of this process within a minute: {reason}."
+        yield Firing(refused.name, refused.severity, says, refused.command)
+    if present.streams is None:
+        says = "Redis cannot be reached. Nothing is lost: events wait in PostgreSQL and are sent when it is back."
+        yield Firing("RedisDown", "page", says, "leadwire doctor")
+    elif not observed:
+        yield Firing("NothingKnown", "page", "No relay looks how delivery is doing.", "leadwire relay")
+    if present.workers == []:
+        yield Firing("ProcessMissing", "page", "No worker asks for work: nothing is sent.", "leadwire deliver")
+    if (seconds := present.background_seconds) is None or seconds > jobs.UNATTENDED:
+        says = "No background process runs: no mail is sent, and search finds nothing new."
+        since = None if seconds is None else clock.ago(seconds=seconds)
+        yield Firing("ProcessMissing", "page", says, "leadwire background", since)
 
 
 async def ledger() -> tuple[list[Check], bool, list[Began]]:

@@ -46,12 +46,13 @@ def histogram(name: str, meaning: str, *labels: str, bounds: Sequence[float], va
 
 
 class Gauge(Collector):
-    """A present value: set by `show`, or `read` at every scrape. Not exposed until it is set."""
+    """A present value: set by `show`, or `read` at every scrape. Not exposed until it is set. It is in `GAUGES`."""
 
     def __init__(self, name: str, meaning: str, *labels: str, read: Callable[[], Values] | None = None) -> None:
         self.name, self.meaning, self.labels = PREFIX + name, meaning, labels
         self._shown: Values = {}
         self._read = read or (lambda: self._shown)
+        GAUGES[self.name] = self
         REGISTRY.register(self)
 
     def show(self, value: float) -> None:
@@ -66,13 +67,21 @@ class Gauge(Collector):
         """Ask `read` for the value at every scrape, of a gauge without labels."""
         self._read = lambda: {(): read()}
 
+    def values(self) -> Values:
+        """Its present values."""
+        return self._read()
+
     def describe(self) -> list[GaugeMetricFamily]:
         """Its name, so that no other metric can have it."""
         return [GaugeMetricFamily(self.name, self.meaning, labels=self.labels)]
 
     def collect(self) -> list[GaugeMetricFamily]:
-        """Its present values."""
+        """Its name with its present values."""
         (family,) = self.describe()
-        for labels, value in self._read().items():
+        for labels, value in self.values().items():
             family.add_metric(labels, value)
         return [family]
+
+
+GAUGES: Final[dict[str, Gauge]] = {}
+"""Those of this process, by their names."""

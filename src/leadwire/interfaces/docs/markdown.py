@@ -16,6 +16,7 @@ from leadwire.infrastructure.errors import OperatorError
 
 PREFIX: Final = "/docs/"
 _FOLDER: Final = resources.files("leadwire") / "docs"
+_RUNBOOKS: Final = _FOLDER / "runbooks"
 _REPLACED: Final = {  # wide ones scroll, by keyboard, too
     "<table": '<div class="table" tabindex="0"><table',
     "</table>": "</table></div>",
@@ -48,24 +49,27 @@ class Contents(Struct, frozen=True):
 
     groups: list[tuple[str, list[str]]]
     elsewhere: dict[str, str]
+    runbooks: list[str]
+    """What to do about each condition; the page `on-call` names them."""
 
     @property
     def names(self) -> list[str]:
         """The names of all pages, in their order."""
-        return [name for _, names in self.groups for name in names]
+        return [*(name for _, names in self.groups for name in names), *self.runbooks]
 
 
 def contents() -> Contents:
     """Read which pages there are."""
     read = tomllib.loads((_FOLDER / "contents.toml").read_text())
-    return Contents([(one["title"], one["pages"]) for one in read["groups"]], read["elsewhere"])
+    runbooks = sorted(file.name.removesuffix(".md") for file in _RUNBOOKS.iterdir())
+    return Contents([(one["title"], one["pages"]) for one in read["groups"]], read["elsewhere"], runbooks)
 
 
 def pages(found: Contents) -> Iterator[Page]:
     """The pages that are written in Markdown."""
     other = {name: file for file, name in found.elsewhere.items()}
     for name in found.names:
-        file = _FOLDER / f"{name}.md"
+        file = (_RUNBOOKS if name in found.runbooks else _FOLDER) / f"{name}.md"
         if not file.is_file() and name in other:
             file = _FOLDER / other[name]
         if file.is_file():

@@ -107,8 +107,8 @@ async def instance(context: PageContext) -> PageResponse:
     """How everything stands now, of all workspaces together."""
     _operators_only(context)
     now, running, mails = await system.now(), await redrives.listed(None, 20), await mail_reads.counts()
-    dead = now.background_seconds is None or now.background_seconds > jobs.UNATTENDED
-    return await context.render("system/now.html", now=now, redrives=running, mails=mails, dead=dead)
+    firing = await system.firing(now)
+    return await context.render("system/now.html", now=now, redrives=running, mails=mails, firing=firing)
 
 
 @action("/system/jobs/retry", shown_on=instance)

@@ -1,0 +1,113 @@
+"""What the observer finds wrong, since when, and what the page System makes of it."""
+
+import pytest
+
+from leadwire.delivery.monitoring import conditions, gauges, observer, reach
+from leadwire.delivery.monitoring.conditions import CONDITIONS, Noted
+from leadwire.delivery.monitoring.observer import Observer
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.telemetry.metrics import GAUGES, PREFIX
+
+WAIT = max(one.wait for one in CONDITIONS)
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Moves this machine's clock."""
+    passed = [0.0]
+    true = conditions.time.time
+    monkeypatch.setattr(conditions.time, "time", lambda: true() + passed[0])
+
+    def move(seconds: float) -> None:
+        passed[0] += seconds
+
+    return move
+
+
+@pytest.fixture
+def quiet(database):
+    """Gauges that show nothing wrong, before and after."""
+    observers = [gauge for name, gauge in GAUGES.items() if name in {PREFIX + one.gauge for one in CONDITIONS}]
+    for gauge in observers:
+        gauge.show_all({})
+    yield
+    for gauge in observers:
+        gauge.show_all({})
+
+
+async def said(redis) -> list[tuple[str, str]]:
+    return [(one.name, one.says) for one in await conditions.firing(redis)]
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_a_condition_fires_after_it_has_held_for_its_time(redis, later):
+    reach.FAILING.show_all({("unreached",): 0.75})
+    gauges.OVERDUE_OLDEST.show_all({("nothing",): 59.0, ("endpoint",): 7300.0})
+    await conditions.note(redis)
+    assert await said(redis) == []
+    later(61)
+    await conditions.note(redis)
+    first = (await conditions.firing(redis))[0]
+    assert await said(redis) == [
+        ("NothingDelivered", "75% of the endpoints tried lately fail, most of them unreached.")
+    ]
+    assert (first.severity, first.command) == ("page", "leadwire doctor --egress")
+    assert first.runbook == "nothing-delivered"
+    later(600)
+    await conditions.note(redis)
+    pages, ticket = await conditions.firing(redis)
+    assert pages.since == first.since
+    assert (ticket.name, ticket.severity) == ("EndpointBacklog", "ticket")
+    assert ticket.says == "A receiver is 2.0 h behind with its deliveries."
+    reach.FAILING.show_all({("unreached",): 0.5})
+    await conditions.note(redis)
+    assert [one.name for one in await conditions.firing(redis)] == ["EndpointBacklog"]
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_each_label_is_a_condition_of_its_own_and_below_is_wrong_too(redis, later):
+    observer.IMBALANCE.show_all({("queued_but_lost",): 2, ("due_and_not_looked_at",): 0, ("overdue_with_room",): 1})
+    observer.DAYS_AHEAD.show(2)
+    await conditions.note(redis)
+    later(WAIT)
+    await conditions.note(redis)
+    assert await said(redis) == [
+        ("LedgerImbalance", "The ledger is not balanced: 2 times queued_but_lost."),
+        ("LedgerImbalance", "The ledger is not balanced: 1 times overdue_with_room."),
+        ("PartitionsMissing", "The event tables have partitions for 2 days only."),
+    ]
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_what_nobody_looks_at_is_not_known_and_unknown_conditions_are_left_out(redis, later):
+    assert await conditions.firing(redis) is None
+    await conditions.note(redis)
+    assert await conditions.firing(redis) == []
+    stranger = conditions.Held("OfALaterVersion", "later", "", 1.0, 0.0)
+    noted = Noted(conditions.time.time(), [stranger])
+    await redis.set(conditions._KEY, conditions.msgspec.json.encode(noted))
+    assert await conditions.firing(redis) == []
+    later(31)
+    assert await conditions.firing(redis) is None
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_the_observer_notes_what_it_has_found(redis, workspace):
+    watching = Observer(redis, settings.get())
+    await watching.update()
+    assert await conditions.firing(redis) == []
+    watching._clear()
+
+
+@pytest.mark.parametrize("one", CONDITIONS, ids=lambda one: f"{one.name}-{one.gauge}")
+def test_a_condition_rests_on_a_gauge_and_its_labels(one):
+    gauge = GAUGES[PREFIX + one.gauge]
+    assert {one.by, one.of[0]} - {""} <= set(gauge.labels)
+    assert ("{label}" in one.says) == bool(one.by)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(59, "59 s"), (90, "2 min"), (7199, "120 min"), (7200, "2.0 h"), (90_000, "25.0 h")]
+)
+def test_durations_are_short(seconds, text):
+    assert conditions.duration(seconds) == text

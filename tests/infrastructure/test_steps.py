@@ -11,7 +11,8 @@ import asyncpg
 import pytest
 
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db import steps
+from leadwire.infrastructure.db import plan, steps
+from leadwire.interfaces.cli import migration_plan
 from leadwire_development.embedded import Services
 from tests.flows.commands import Started, environment, refused, run, settings_on
 from tests.waiting import eventually
@@ -62,6 +63,24 @@ async def test_steps_make_the_tables_that_one_transaction_makes_and_only_one_at_
     assert [tuple(row) for row in await sql.fetch(_SCHEMA)] == [tuple(row) for row in await db.rows(_SCHEMA)]
     assert not await sql.fetch("SELECT name FROM migration WHERE app_name = $1", steps.NOTED)
     await sql.close()
+
+
+@pytest.mark.flow
+async def test_the_plan_says_what_a_migration_would_lock_and_changes_nothing(made: Made) -> None:
+    settings = await made(DELIVERY)
+    for _ in range(2):
+        result = await asyncio.to_thread(run, "migrate", "--plan", **settings)
+        assert result.returncode == 0, result
+        says = "  ALTER TABLE delivery ADD COLUMN retry_at timestamptz\n      locks delivery for a moment\n"
+        assert f"2026-11-23T22:00:00:000000  retry_at\n{says}" in result.stdout
+
+
+def test_the_plan_says_how_much_is_read_of_what_is_large() -> None:
+    sizes = {"lead": 5 * 2**30, "bot": 2**13}
+    reads = frozenset({"lead", "bot", "made_by_another_migration"})
+    goes_on, waits = (plan.Step("", frozenset(), reads, stops=stops) for stops in (False, True))
+    assert list(migration_plan._effects(goes_on, sizes)) == ["reads 5.0 GB of lead; changes go on"]
+    assert list(migration_plan._effects(waits, sizes)) == ["reads 5.0 GB of lead; changes wait until that is done"]
 
 
 @pytest.mark.flow

@@ -53,25 +53,34 @@ async def migrate() -> int:
         await asyncio.sleep(_LOOK)  # in no transaction: the other one's indexes wait for whoever has a snapshot
 
 
+async def lacking() -> list[str]:
+    """Return the ids that the database lacks, in order. Raise OperatorError where it has another history."""
+    ours, unknown = await difference()
+    if fault := foreign(ours, unknown):
+        raise OperatorError(f"{fault}: {FOREIGN_FIX}")
+    return ours
+
+
 async def difference() -> tuple[list[str], list[str]]:
     """Return the ids this database lacks, and those it has that this version does not know. Both in order."""
     ours, theirs = files().keys(), await _applied()
     return sorted(ours - theirs), sorted(theirs - ours)
 
 
-def foreign(lacking: list[str], unknown: list[str]) -> str:
+def foreign(missing: list[str], unknown: list[str]) -> str:
     """Return what is wrong with a database that has another history than ours, or nothing."""
-    if not (lacking and unknown):
+    if not (missing and unknown):
         return ""
-    return f"the database has {len(unknown)} migrations of another history, from {unknown[0]}, and lacks {len(lacking)}"
+    return f"the database has {len(unknown)} migrations of another history, from {unknown[0]}, and lacks {len(missing)}"
 
 
 async def missing() -> str | None:
     """Return a line for people that says what the database lacks, or None when it is up to date, or newer."""
-    lacking, unknown = await difference()
-    if fault := foreign(lacking, unknown):
-        return f"{fault}: {FOREIGN_FIX}"
-    return f"{len(lacking)} migrations are missing: run `leadwire migrate`" if lacking else None
+    try:
+        count = len(await lacking())
+    except OperatorError as fault:
+        return str(fault)
+    return f"{count} migrations are missing: run `leadwire migrate`" if count else None
 
 
 def migration(migration_id: str, description: str, up: str, down: str) -> "MigrationManager":
@@ -90,18 +99,16 @@ def migration(migration_id: str, description: str, up: str, down: str) -> "Migra
 
 
 async def _migrate() -> int:
-    lacking, unknown = await difference()
-    if fault := foreign(lacking, unknown):
-        raise OperatorError(f"{fault}: {FOREIGN_FIX}")
-    if len(lacking) == len(files()):
+    missing = await lacking()
+    if len(missing) == len(files()):
         await _forwards()
-    elif lacking:
+    elif missing:
         # The last statement of this transaction, which then only keeps others out: a query would leave a snapshot.
         await db.rows("SET LOCAL idle_in_transaction_session_timeout = 0")
         outside = contextvars.copy_context()
         outside.run(db.DB.current_transaction.set, None)
         await asyncio.create_task(_forwards_watched(), context=outside)
-    return len(lacking)
+    return len(missing)
 
 
 async def _forwards() -> None:

@@ -43,9 +43,9 @@ async def run(migration_id: str, script: str, online: str) -> None:
     if db.in_transaction() or db.DB.connections is None:  # no pool: Piccolo's own command line
         await run_at_once(migration_id, script)
         return
+    done = await noted()
     for number, step in enumerate(split(online), 1):
-        name = f"{migration_id} {number}"
-        if not await db.value("SELECT count(*) FROM migration WHERE app_name = $1 AND name = $2", NOTED, name):
+        if (name := f"{migration_id} {number}") not in done:
             await _try(step, name)
 
 
@@ -58,6 +58,11 @@ async def run_at_once(migration_id: str, script: str) -> None:
         raise OperatorError(f"migration {migration_id}: {error}") from error
 
 
+async def noted() -> set[str]:
+    """Return which steps are taken, of migrations that are not complete: the id of each, and its number from 1."""
+    return {row["name"] for row in await db.rows("SELECT name FROM migration WHERE app_name = $1", NOTED)}
+
+
 async def forget() -> None:
     """Remove the notes of steps, whose migrations are complete."""
     await db.rows("DELETE FROM migration WHERE app_name = $1", NOTED)
@@ -67,13 +72,18 @@ def split(script: str) -> Iterator[str]:
     """Yield the statements of a script, without the comments before each; indexes of tables that it does not make are
     built CONCURRENTLY.
     """
-    made = set(_MADE.findall(script))
+    new = made(script)
     for part in _STATEMENT.findall(script):
         step = _COMMENTS.sub("", part).rstrip()
-        if (index := _INDEX.match(step)) and index["table"] not in made:
+        if (index := _INDEX.match(step)) and index["table"] not in new:
             step = step.replace("INDEX", "INDEX CONCURRENTLY", 1)
         if step:
             yield step
+
+
+def made(script: str) -> frozenset[str]:
+    """The names of the tables that a script makes."""
+    return frozenset(_MADE.findall(script))
 
 
 def headline(step: str) -> str:

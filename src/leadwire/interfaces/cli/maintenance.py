@@ -14,10 +14,14 @@ _EGRESS: Final = "Also connect to the hosts of the endpoints that were tried lat
 
 
 @command(run=functools.partial(running, migrated=False))  # or there would be nothing left to tell
-async def migrate() -> Result:
-    """Create or upgrade the tables. Safe to run at any time, also several at once."""
+@click.option("--plan", is_flag=True, help="Only show what it would do, what that locks, and what it reads.")
+async def migrate(plan: bool) -> Result:
+    """Create or upgrade the tables. Safe to run at any time, also several at once and beside the processes."""
     from leadwire.infrastructure.db import migrations
+    from leadwire.interfaces.cli import migration_plan
 
+    if plan:
+        return await migration_plan.shown()
     count = await migrations.migrate()
     text = f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do"
     return Result({"applied": count}, text)

@@ -1,0 +1,43 @@
+"""`leadwire migrate --plan`: what a migration would do to the tables that are there."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from leadwire.infrastructure.db import plan
+from leadwire.interfaces.cli.runtime import Result
+
+_LARGE: Final = 2**26  # bytes: below, all is read in a moment
+
+
+async def shown() -> Result:
+    """Return the plan, for a terminal and as JSON."""
+    planned, sizes = await plan.plan()
+    if not planned:
+        return Result({"migrations": [], "sizes": {}}, "nothing to do")
+    if not any(one.steps for one in planned):
+        text = f"{len(planned)} migrations of a new database, all in a moment"
+    else:
+        text = "\n".join(line for one in planned for line in _lines(one, sizes))
+    names = {name for one in planned for step in one.steps for name in step.locks | step.reads}
+    document = {"migrations": planned, "sizes": {name: size for name, size in sizes.items() if name in names}}
+    return Result(document, text, note=_NOTE)
+
+
+_NOTE: Final = """
+A lock for a moment waits for whoever uses the table, such as a pg_dump, and lets changes pass meanwhile."""
+
+
+def _lines(one: plan.Planned, sizes: Mapping[str, int]) -> Iterator[str]:
+    yield f"{one.migration}  {one.description}"
+    for step in one.steps:
+        yield f"  {step.statement}"
+        yield f"      {', '.join(_effects(step, sizes)) or 'in a moment'}"
+
+
+def _effects(step: plan.Step, sizes: Mapping[str, int]) -> Iterator[str]:
+    if locked := sorted(step.locks & sizes.keys()):
+        yield f"locks {' and '.join(locked)} for a moment"
+    large = {name: sizes[name] for name in sorted(step.reads & sizes.keys()) if sizes[name] > _LARGE}
+    if large:
+        told = " and ".join(f"{size / 2**30:,.1f} GB of {name}" for name, size in large.items())
+        yield f"reads {told}; changes {'wait until that is done' if step.stops else 'go on'}"

@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +82,16 @@ def test_systemd_understands_a_unit_and_finds_it_hardened(unit: Path, tmp_path: 
 def test_compose_starts_every_process_after_the_migration_and_stops_none_too_early() -> None:
     services = compose()["services"]
     ours = {name: one for name, one in services.items() if one["image"].startswith("leadwire:")}
-    assert set(ours) == {"migrate", "serve", "relay", "deliver", "background", "doctor"}
+    assert set(ours) == {"migrate", "serve-1", "serve-2", "relay", "deliver", "background", "doctor"}
     for name, one in ours.items():
-        assert parsed(*one["command"]).info_name == name
+        assert parsed(*one["command"]).info_name == name.partition("-")[0]
         conditions = {other: how["condition"] for other, how in one["depends_on"].items()}
         if name != "migrate":
             assert conditions["migrate"] == "service_completed_successfully"
         assert one["read_only"], name
         assert one["cap_drop"] == ["ALL"], name
     assert int(services["deliver"]["stop_grace_period"].removesuffix("s")) > 2 * Settings().delivery_timeout
-    assert int(services["serve"]["ports"][0].split(":")[-1]) == parsed("serve").params["port"]
+    assert services["serve-1"] == services["serve-2"]
     for name, one in services.items():
         tag = one["image"].partition(":")[2]
         assert tag, name
@@ -180,10 +181,13 @@ def test_the_configuration_can_be_read() -> None:
 def test_every_way_to_run_it_names_the_public_address_and_the_proxies() -> None:
     """Else all callers share one address: a few wrong sign-ins lock everybody out."""
     told = compose()
-    environment = told["services"]["serve"]["environment"]
+    environment = told["services"]["serve-1"]["environment"]
     assert environment["LEADWIRE_PUBLIC_URL"].startswith("${LEADWIRE_PUBLIC_URL:?"), "it must be set"
-    subnet = told["networks"]["default"]["ipam"]["config"][0]["subnet"]
-    assert subnet in environment["LEADWIRE_TRUSTED_PROXIES"]
+    proxy = told["services"]["proxy"]["networks"]["default"]["ipv4_address"]
+    assert environment["LEADWIRE_TRUSTED_PROXIES"] == f"{proxy}/32"
+    (range_,) = told["networks"]["default"]["ipam"]["config"]
+    assert ip_address(proxy) in ip_network(range_["subnet"])
+    assert ip_address(proxy) not in ip_network(range_["ip_range"])
     chosen = config_map()["data"]
     file = dict(
         line.split("=", 1)

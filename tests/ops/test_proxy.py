@@ -1,4 +1,4 @@
-"""The proxy of ops/deploy, run by the real binary in front of an app of ours, where there is one."""
+"""The proxies of ops/deploy, run by the real binary in front of apps of ours, where there is one."""
 
 import shutil
 import socket
@@ -10,16 +10,19 @@ from pathlib import Path
 import httpx
 import pytest
 import trustme
+import yaml
 
 from tests.flows.commands import free_port
 from tests.waiting import until
 
-CONFIGURATION = Path(__file__).parents[2] / "ops" / "deploy" / "haproxy.cfg"
+DEPLOY = Path(__file__).parents[2] / "ops" / "deploy"
+CONFIGURATION = DEPLOY / "haproxy.cfg"
 ECHO = """
 import asyncio, json, sys, uvicorn
 async def app(scope, receive, send):
     body = json.dumps([[name.decode(), value.decode()] for name, value in scope["headers"]]).encode()
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    told = [(b"content-type", b"application/json"), (b"x-from", sys.argv[1].encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": told})
     await send({"type": "http.response.body", "body": body})
 uvicorn.run(app, port=int(sys.argv[1]), log_config=None, lifespan="off")
 """
@@ -102,6 +105,48 @@ def test_half_a_request_ends_at_the_proxy(proxy, half):
     assert said().startswith(b"HTTP/1.1 408 ")
 
 
+def _from(url) -> str | None:
+    """The port of the app that answers, in a connection of its own."""
+    return httpx.get(url, trust_env=False).headers.get("x-from")
+
+
 def _listens(port) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_compose_replaces_one_serve_after_the_other_without_a_refused_request(tmp_path):
+    whole = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    text, public = whole["configs"]["proxy"]["content"], free_port()
+    ports = {name: free_port() for name in whole["services"] if name.startswith("serve-")}
+    for ours, theirs in {
+        "bind :8000\n": f"bind 127.0.0.1:{public}\n",
+        " resolvers docker init-addr libc,none": "",
+        **{f"server {name} {name}:8000\n": f"server {name} 127.0.0.1:{port}\n" for name, port in ports.items()},
+    }.items():
+        assert text.count(ours) == 1, ours
+        text = text.replace(ours, theirs)
+    (tmp_path / "haproxy.cfg").write_text(text)
+
+    def app(port: int) -> subprocess.Popen:
+        return subprocess.Popen([sys.executable, "-c", ECHO, str(port)])
+
+    running = {name: app(port) for name, port in ports.items()}
+    proxy = subprocess.Popen(["haproxy", "-f", str(tmp_path / "haproxy.cfg"), "-db"], stderr=subprocess.DEVNULL)
+    try:
+        with httpx.Client(trust_env=False) as client:
+            url = f"http://127.0.0.1:{public}/"
+            forwarded = {"X-Forwarded-For": "192.0.2.1"}  # by the proxy with TLS
+            sent = [tuple(pair) for pair in until(lambda: _answer(client, url, forwarded)).json()]
+            assert [value for name, value in sent if name == "x-forwarded-for"] == ["192.0.2.1"]
+            for name, port in ports.items():
+                until(lambda: {_from(url) for _ in ports} == {str(one) for one in ports.values()})
+                running[name].terminate()
+                while running[name].poll() is None:
+                    assert client.get(url).status_code == 200
+                assert [client.get(url).status_code for _ in range(50)] == [200] * 50
+                running[name] = app(port)
+    finally:
+        for one in (proxy, *running.values()):
+            one.kill()
+            one.wait(10)

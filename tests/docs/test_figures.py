@@ -21,7 +21,7 @@ from leadwire.interfaces.v1.authentication import FAILURES_A_MINUTE, ROWS
 from leadwire.interfaces.v1.exports import MOST_AT_ONCE
 
 ROOT = Path(__file__).parents[2]
-DOCS = sorted([*(ROOT / "src/leadwire/docs").glob("*.md"), *ROOT.glob("ops/**/*.md"), ROOT / "README.md"])
+DOCS = sorted([*(ROOT / "src/leadwire/docs").rglob("*.md"), *ROOT.glob("ops/**/*.md"), ROOT / "README.md"])
 NAMED = re.compile(r"`(?:LEADWIRE_)?([A-Z_]{5,})`(?: \(|, )(\d[\d.,]*)")  # the setting, then its default
 NAMED_AFTER = re.compile(r"(\d[\d,]*)\s[^.,|;:`()]{1,60}\(`(?:LEADWIRE_)?([A-Z_]{5,})`")
 DAYS = re.compile(r"[Ee]vents[^.|]{0,60}kept for (\d+) days")
@@ -56,8 +56,8 @@ QUOTED = {
         f"10,000 x 1 / {DEFAULT.delivery_concurrency})", f"/ {DEFAULT.delivery_concurrency * slots.SLOW_FACTOR:,})",
         f"per attempt, {len(DEFAULT.retry_schedule) + 1} at most", f"at most {LARGEST_WINDOW} entries per endpoint",
     ),
-    "ops/runbooks/entries-held.md": (LEASE,),
-    "ops/runbooks/worker-wedged.md": (LEASE, f"timeout of {SECONDS} s"),
+    "src/leadwire/docs/runbooks/entries-held.md": (LEASE,),
+    "src/leadwire/docs/runbooks/worker-wedged.md": (LEASE, f"timeout of {SECONDS} s"),
 }  # fmt: skip
 """Figures that are not beside the name of a setting, in their sentences."""
 DEFAULTS = {field.name.upper(): field.default for field in msgspec.structs.fields(Settings)}

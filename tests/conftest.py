@@ -34,6 +34,7 @@ from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.domain.bots.changes import counts  # noqa: E402
 from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
+from leadwire.infrastructure.jobs import runner  # noqa: E402
 from leadwire_development.embedded import Services, services  # noqa: E402
 from tests import asgi, left  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
@@ -114,6 +115,13 @@ async def database(connected: None) -> AsyncIterator[None]:
 def db_clock(database: None) -> DatabaseClock:
     """The database's clock, to be moved."""
     return DatabaseClock()
+
+
+@pytest.fixture
+def long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that fails is not tried again while the test lasts, however slow the machine is."""
+    monkeypatch.setattr(runner, "_FIRST_PAUSE", 300.0)
+    monkeypatch.setattr(runner, "_HELD_PAUSE", 300.0)
 
 
 @pytest.fixture

@@ -72,10 +72,10 @@ async def hold_endpoint(cluster: Cluster, planned: Planned, _: float) -> Hit:
 
 async def bad_entry(cluster: Cluster, _: Planned, __: float) -> Hit:
     """Entries that no process of ours adds: of a day that no table is for, and such as cannot be read."""
-    start, size = time.time(), cluster.journal.size()
     shards = settings.get().stream_shards
     fields = [{b"e": b"\xff\xfe", b"w": b"", b"n": b"-1"}, {b"x": b"1"}, {b"e": _FAR, b"w": "we_1", b"n": "70000"}]
-    with contextlib.suppress(OSError):
+    async with cluster.servers_busy[cluster.valkey.name]:
+        start, size = time.time(), cluster.journal.size()
         await streams.add(cluster.redis, [Key(_FAR, row, 0) for row in cluster.victim.endpoints.values()], shards)
         for name in streams.names(shards):
             for one in fields:

@@ -15,6 +15,8 @@ from tests.delivery.interleaved import apart
 from tests.delivery.test_one_fails import refused
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("long_pauses")
+
 find_kinds()
 REPEATED = {name: kind for name, kind in KINDS.items() if kind.every is not None}
 OTHER = "other"

@@ -182,7 +182,7 @@ async def test_a_window_is_as_wide_as_what_a_worker_could_hold(workspace, bot, w
     await somebody(workspace, bot)
     await wire.relay()
     (entry,) = await wire.read()
-    await put_back([entry.key], wire.consumer, {made.id: (posts, 0.2)})
+    await put_back([entry.key], wire.consumer, {made.id: (posts, 60.0)})
     row = await db.row("SELECT admission_window, open, due_at > now() AS later FROM webhook_endpoint")
     assert tuple(row) == (then, False, True)
 

@@ -48,7 +48,7 @@ class Listening:
             self.url = self.seen()["listening"]
         else:
             self.url = self.process.stderr.readline().strip().removeprefix("listening on ")
-        self.client = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
+        self.client = httpx.Client(base_url=self.url, timeout=240, trust_env=False)
 
     def _read(self) -> None:
         for line in self.process.stdout:
@@ -56,7 +56,7 @@ class Listening:
 
     def line(self) -> str:
         """The next line it prints; queue.Empty when there is none within a minute."""
-        return self._lines.get(timeout=60)
+        return self._lines.get(timeout=240)
 
     def seen(self) -> dict[str, Any]:
         """The next line of `--json`, read as strictly as other languages do."""
@@ -71,7 +71,7 @@ class Listening:
     def raw(self, data: bytes) -> socket.socket:
         """A connection on which `data` was sent."""
         url = httpx.URL(self.url)
-        connection = socket.create_connection((url.host, url.port), timeout=60)
+        connection = socket.create_connection((url.host, url.port), timeout=240)
         connection.sendall(data)
         return connection
 
@@ -267,7 +267,7 @@ def test_an_option_that_cannot_be_used_is_named(options, code, says):
         [sys.executable, "-m", "leadwire", "listen", "--port", "0", *options],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (code, "")
@@ -281,7 +281,7 @@ def test_a_port_in_use_is_one_line(listening):
         [sys.executable, "-m", "leadwire", "listen", "--port", str(taken)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert ended.returncode == 1

@@ -69,7 +69,7 @@ async def deployment(settings: dict[str, str]) -> AsyncIterator[Deployment]:
 async def outage(deployment: Deployment, servers: Services) -> AsyncIterator[Outage]:
     # A receiver that hangs outlasts a server's stop.
     deployment.settings = deployment.settings | {"DELIVERY_TIMEOUT": "15", "LEASE": "20"}
-    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=240) as http:
         made = Outage(deployment, servers, http)
         await made.begin()
         yield made

@@ -49,7 +49,7 @@ async def send(addresses, api_key):
     async with AsyncExitStack() as stack:
         clients = [
             await stack.enter_async_context(
-                httpx.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {api_key}"}, timeout=60)
+                httpx.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {api_key}"}, timeout=240)
             )
             for address in addresses
         ]

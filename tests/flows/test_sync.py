@@ -79,7 +79,7 @@ async def test_a_copy_is_exact_after_every_process_was_killed(
     try:
         for name in ("serve", "relay", "deliver", "program"):
             await running.start(name)
-        async with AsyncLeadwire(api_key, url) as lw, httpx.AsyncClient(trust_env=False, timeout=60) as http:
+        async with AsyncLeadwire(api_key, url) as lw, httpx.AsyncClient(trust_env=False, timeout=240) as http:
             seeded = random.Random(7)
             for number in range(CHANGES):
                 what = seeded.choice(["capture", "update", "update", "delete"])

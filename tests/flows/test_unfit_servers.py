@@ -28,7 +28,7 @@ def wrong(process: Started, port: int) -> dict[str, str]:
     """What a process that is not ready says is wrong, once it answers."""
     assert process.running(), process.err
     try:
-        told = httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=60)
+        told = httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=240)
     except httpx.HTTPError:
         return {}
     found = {name: said for name, said in told.json()["checks"].items() if said != "ok"}

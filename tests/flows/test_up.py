@@ -56,7 +56,7 @@ class Up:
         self.key = self.told()["api_key"]
         self.http.close()
         self.http = httpx.Client(
-            base_url=self.told()["url"], headers={"Authorization": f"Bearer {self.key}"}, timeout=60, trust_env=False
+            base_url=self.told()["url"], headers={"Authorization": f"Bearer {self.key}"}, timeout=240, trust_env=False
         )
 
     def _published(self) -> bool:

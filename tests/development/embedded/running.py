@@ -102,4 +102,4 @@ class Elsewhere:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.process.communicate(timeout=60)  # the end of its input ends it
+        self.process.communicate(timeout=240)  # the end of its input ends it

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextvars import Context
 from datetime import timedelta
@@ -17,7 +18,7 @@ from leadwire.infrastructure.jobs.kinds import Kind
 from leadwire.infrastructure.jobs.runner import Runner
 from tests.delivery.elsewhere import moved_to
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = pytest.mark.usefixtures("database", "long_pauses")
 
 
 async def nobody(_: Collection[str]) -> Collection[str]:
@@ -114,7 +115,8 @@ async def test_what_was_given_up_begins_anew_when_it_is_added_again(db_clock):
     assert work.done == ["a"]
 
 
-async def test_the_pause_grows_and_an_addition_does_not_shorten_it(db_clock):
+async def test_the_pause_grows_and_an_addition_does_not_shorten_it(db_clock, monkeypatch):
+    monkeypatch.setattr(runner, "_FIRST_PAUSE", 16.0)
     work = Work(tries=20)
     work.failing = {"a"}
     await add("a")
@@ -123,9 +125,9 @@ async def test_the_pause_grows_and_an_addition_does_not_shorten_it(db_clock):
         await work.runner().run_all()
         await add("a")
         (job,) = await reads.listed("test")
-        pauses.append(round((job.due_at - await db.value("SELECT now()")).total_seconds()))
+        pauses.append(round(math.log2((job.due_at - await db.value("SELECT now()")).total_seconds())))
         await db_clock.forward(3600)
-    assert pauses == [1, 2, 4, 8, 16]
+    assert pauses == [4, 5, 6, 7, 8]
 
 
 async def test_what_fails_late_rests_as_long_as_it_took(monkeypatch):

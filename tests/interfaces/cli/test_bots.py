@@ -9,7 +9,7 @@ from leadwire.domain.bots.flow import library
 
 def leadwire(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "leadwire", *arguments], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", "leadwire", *arguments], capture_output=True, text=True, check=False, timeout=240
     )
 
 

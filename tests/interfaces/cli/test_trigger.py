@@ -41,5 +41,5 @@ def test_completion(shell):
 
 def test_commands_complete():
     asked = environment() | {"_LEADWIRE_COMPLETE": "bash_complete", "COMP_WORDS": "leadwire endpo", "COMP_CWORD": "1"}
-    done = subprocess.run(COMMAND, env=asked, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(COMMAND, env=asked, capture_output=True, text=True, timeout=240, check=False)
     assert done.stdout == "plain,endpoints\n"

@@ -157,7 +157,7 @@ async def test_other_processes_are_told_after_the_commit(workspace, bot, redis):
         await make.lead(workspace, bot)
         channels = set()
         while f"leadwire:feed:{workspace}:lead.created" not in channels:
-            if message := await heard.get_message(timeout=60):
+            if message := await heard.get_message(timeout=240):
                 channels.add(message["channel"].decode())
                 assert message["data"] == b""
 

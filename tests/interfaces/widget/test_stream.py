@@ -20,7 +20,7 @@ from tests.waiting import eventually
 
 @pytest.fixture
 async def door(shop):
-    async with served() as address, httpx.AsyncClient(base_url=address, timeout=60) as client:
+    async with served() as address, httpx.AsyncClient(base_url=address, timeout=240) as client:
         yield client
 
 
@@ -172,7 +172,7 @@ async def test_whoever_ends_the_conversation_ends_its_streams(workspace, caller,
 
 async def test_a_process_that_stops_lets_its_streams_go(workspace, shop):
     async with served() as address:
-        client = httpx.AsyncClient(base_url=address, timeout=60)
+        client = httpx.AsyncClient(base_url=address, timeout=240)
         caller = Caller(client, shop)
         await caller.says("what?")
         await caller.post("handoff")

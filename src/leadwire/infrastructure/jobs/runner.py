@@ -21,7 +21,8 @@ from leadwire.infrastructure.jobs.queue import Claimed, Ended, Offer, Room
 from leadwire.infrastructure.loop import Loop
 
 _POLL: Final = 0.5  # seconds, when nothing is due
-_LONGEST_PAUSE: Final = 300.0  # seconds, after a job has failed again and again
+_FIRST_PAUSE: Final = 1.0  # seconds, after a job has failed for the first time
+_LONGEST_PAUSE: Final = 300.0  # after it has failed again and again
 _HELD_PAUSE: Final = 5.0  # after a row that somebody else has locked
 _RESTING_PAUSE: Final = 300.0  # of a workspace that is suspended
 _KEEP_EVERY: Final = queue.LEASE / 3
@@ -162,7 +163,9 @@ def _failed(kind: Kind, job: Claimed, error: BaseException, took: float) -> Ende
     rests as long as it took, or the servers would do nothing else.
     """
     not_ours = isinstance(error, (db.Locked, db.Canceled, *db.GONE)) and not isinstance(error, TimeoutError)
-    pause = _HELD_PAUSE if not_ours else min(2.0 ** min(job.tries, 10), _LONGEST_PAUSE)  # 2.0**1024 is no number
+    pause = (
+        _HELD_PAUSE if not_ours else min(_FIRST_PAUSE * 2.0 ** min(job.tries, 10), _LONGEST_PAUSE)
+    )  # 2.0**1024 is no number
     metrics.FAILURES.labels(kind.name).inc()
     telemetry.log(
         "job.failed", level=logging.WARNING, error=error, kind=kind.name, key=job.key, workspace_id=job.workspace,

@@ -23,7 +23,7 @@ class Alert(NamedTuple):
     labels: Mapping[str, str] = MappingProxyType({})
 
 
-_ATTEMPTS: Final = "sum(rate(leadwire_delivery_attempts_total[5m]))"
+_ATTEMPTS: Final = "sum(rate(leadwire_delivery_attempts_total[2m]))"
 _ROLES: Final = ("serve", "relay", "deliver", "background")
 
 _IN_WORDS: Final = {
@@ -63,15 +63,15 @@ DELIVERY: Final = (
     Alert(
         "WorkersIdle",
         f"max(sum without (shard) (leadwire_stream_length)) > 0 and on () ({_ATTEMPTS} or vector(0)) == 0",
-        "3m",
+        "2m",
         "page",
         "{{ $value }} entries are in the streams and nothing is being sent.",
     ),
     Alert(
         "WorkerWedged",
         "leadwire_deliveries_in_hand > 0 and on (job, instance)"
-        " sum by (job, instance) (rate(leadwire_delivery_attempts_total[5m])) == 0",
-        "3m",
+        " sum by (job, instance) (rate(leadwire_delivery_attempts_total[2m])) == 0",
+        "2m",
         "page",
         "{{ $labels.instance }} has {{ $value }} POSTs in progress and finishes none.",
     ),

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from leadwire.delivery.monitoring import gauges, holders, observer
+from leadwire.delivery.monitoring import gauges, holders, observer, status
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, settings
@@ -56,6 +56,17 @@ async def test_an_event_is_seen_at_every_place_it_comes_to(wire, workspace, bot,
     await look()
     assert shown(gauges.QUEUED) == sum(shown(gauges.LENGTH).values()) == 0
     assert shown(gauges.REDIS_UP) == 1
+
+
+async def test_a_worker_that_is_silent_is_told_apart(wire, redis, workspace, monkeypatch):
+    async def workers():
+        now = await status.read(redis, settings.get().stream_shards, finished=False)
+        return [[one.name for one in some] for some in (now.workers, now.silent_workers)]
+
+    await wire.read()
+    assert await workers() == [[wire.consumer], []]
+    monkeypatch.setattr(status, "ALIVE", 0.0)
+    assert await workers() == [[], [wire.consumer]]
 
 
 async def test_how_long_a_transaction_that_has_recorded_an_event_is_open(workspace, bot, look):

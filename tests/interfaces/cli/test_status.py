@@ -22,7 +22,8 @@ def seen(delivered: int = 0, **changed: Any) -> Status:
         "unrelayed": Unrelayed(3, 0.5), "deliveries": counts, "overdue": Overdue(7, 90.0), "dead_letters": 2,
         "behind": [OverdueEndpoint("we_hanging", "https://example.com/hook", 7, 90.0, 1)],
         "set_aside": 0, "paused_endpoints": 1, "streams": [Stream("leadwire:{deliveries}:0", 5, 4, 1, 1.5)],
-        "workers": [Worker("deliverer-1", 0.1)], "jobs": [Summary("mail", 3, 95.0, "mail_1", 2, 1)],
+        "workers": [Worker("deliverer-1", 0.1)], "silent_workers": [],
+        "jobs": [Summary("mail", 3, 95.0, "mail_1", 2, 1)],
         "background_seconds": 0.0,
     }  # fmt: skip
     return Status(**whole | changed)
@@ -69,6 +70,15 @@ async def test_the_picture_has_what_is_late_and_how_fast_it_goes() -> None:
 @pytest.mark.parametrize(("seconds", "runs"), [(None, False), (3.0, True), (90.0, False)])
 def test_it_says_when_no_background_process_runs(seconds: float | None, runs: bool) -> None:
     assert ("no background process runs" not in status.text(seen(background_seconds=seconds))) == runs
+
+
+def test_a_worker_that_is_silent_is_said() -> None:
+    told = status.text(seen(silent_workers=[Worker("deliverer-2", 63.4)]))
+    assert "deliverer-2 is silent for 63 s: frozen, cut off or killed" in told
+    assert "silent" not in status.text(seen())
+    assert status._line(seen(silent_workers=[Worker("deliverer-2", 63.4)]), status._Pace()).endswith(
+        "workers 1 silent 1"
+    )
 
 
 def test_without_watching_the_same_is_told_once_with_what_to_do() -> None:

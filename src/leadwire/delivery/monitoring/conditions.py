@@ -108,7 +108,7 @@ CONDITIONS: Final = (
     ),
     Condition(
         "FeedHeldBack", "feed_held_back_seconds", 60, _MINUTE, "ticket",
-        "`/v1/events` shows nothing of the last {duration}: a change is not committed.",
+        "/v1/events shows nothing of the last {duration}: a change is not committed.",
     ),
     Condition(
         "LedgerImbalance", "ledger_imbalance", 0, 3 * _MINUTE, "page",
@@ -133,10 +133,10 @@ CONDITIONS: Final = (
     ),
     Condition(
         "JobsLate", "jobs_oldest_seconds", 900, 5 * _MINUTE, "ticket",
-        "A job of the kind `{label}` has been due for {duration}.", by="kind", command="leadwire jobs list",
+        "A job of the kind {label} has been due for {duration}.", by="kind", command="leadwire jobs list",
     ),
     Condition(
-        "JobsFailed", "jobs_failed", 0, 5 * _MINUTE, "ticket", "{count} jobs of the kind `{label}` were given up.",
+        "JobsFailed", "jobs_failed", 0, 5 * _MINUTE, "ticket", "{count} jobs of the kind {label} were given up.",
         by="kind", command="leadwire jobs list --state failed",
     ),
 )  # fmt: skip

@@ -16,6 +16,7 @@ from leadwire.infrastructure.redis_pool import AWAY
 
 ALIVE: Final = 30.0
 """Seconds since it last asked for work within which a worker counts as alive."""
+_GONE: Final = 3600.0  # seconds; names of killed workers are kept for an hour
 _LISTED: Final = 5  # endpoints
 
 # Deliveries by state: all, or only those of the stored states that have an index of their own.
@@ -92,9 +93,11 @@ class Worker(Struct):
 class Status(Struct):
     """Everything. `behind` are the endpoints with the most overdue deliveries.
 
-    `paused_endpoints`: how many receivers asked for a pause with Retry-After that has not ended. `set_aside`:
-    deliveries that no worker survived, and events that cannot be relayed. `streams` and `workers` are null while Redis
-    is away. `background_seconds`: for how long no background process has begun what is due; null: there was never one.
+    `silent_workers` have not asked for longer, and did not leave: each is frozen, cut off or killed, and others take
+    over what it holds. `paused_endpoints`: how many receivers asked for a pause with Retry-After that has not ended.
+    `set_aside`: deliveries that no worker survived, and events that cannot be relayed. `streams` and both of `workers`
+    are null while Redis is away. `background_seconds`: for how long no background process has begun what is due; null:
+    there was never one.
     """
 
     unrelayed: Unrelayed
@@ -106,6 +109,7 @@ class Status(Struct):
     set_aside: int
     streams: list[Stream] | None
     workers: list[Worker] | None
+    silent_workers: list[Worker] | None
     jobs: list[jobs.Summary]
     background_seconds: float | None
 
@@ -114,12 +118,14 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
     """Return how delivery stands now. Without `finished`, what is done, perhaps millions, is not counted."""
     counted = await (_COUNTED if finished else _UNFINISHED).rows()
     known = EXACT if finished else (*UNFINISHED, "dead")
-    found = workers = None
+    found = workers = silent = None
     with contextlib.suppress(*AWAY):
         if redis is not None:
             states = await streams.states(redis, shards)
             found = [Stream(one.name, one.length, one.lag, one.pending, round(one.oldest, 3)) for one in states]
-            workers = [Worker(name, seconds) for name, seconds in sorted(alive(states).items())]
+            heard = sorted(alive(states, _GONE).items())
+            workers = [Worker(*one) for one in heard if one[1] < ALIVE]
+            silent = [Worker(*one) for one in heard if one[1] >= ALIVE]
     (trouble,) = await _TROUBLE.rows()
     return Status(
         unrelayed=Unrelayed(*trouble[:2]),
@@ -131,13 +137,14 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
         set_aside=trouble["set_aside"],
         streams=found,
         workers=workers,
+        silent_workers=silent,
         jobs=await jobs.summaries(),
         background_seconds=await jobs.unattended(),
     )
 
 
-def alive(states: Sequence[StreamState]) -> dict[str, float]:
-    """Return the workers that asked for work within `ALIVE`, and the seconds since each did."""
+def alive(states: Sequence[StreamState], within: float = ALIVE) -> dict[str, float]:
+    """Return the workers that asked for work within so many seconds, and how long ago each did."""
     names = {name for state in states for name in state.consumers}
-    idle = {name: min(state.consumers.get(name, ALIVE) for state in states) for name in names}
-    return {name: seconds for name, seconds in idle.items() if seconds < ALIVE}
+    idle = {name: min(state.consumers.get(name, within) for state in states) for name in names}
+    return {name: seconds for name, seconds in idle.items() if seconds < within}

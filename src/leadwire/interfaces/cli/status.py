@@ -66,11 +66,12 @@ async def _seen(look: Look) -> Status | str:
 def _line(now: Status, pace: _Pace) -> str:
     delivered = now.deliveries["delivered"]
     lag = "redis away" if now.streams is None else sum(stream.lag for stream in now.streams)
+    silent = len(now.silent_workers or ())
     pending = "" if now.streams is None else f" pending {sum(stream.pending for stream in now.streams)}"
     return (
         f"unrelayed {now.unrelayed.events} lag {lag}{pending} overdue {now.overdue.deliveries}"
         f" oldest {now.overdue.oldest_seconds:.1f}s delivered {delivered} {pace.of(delivered)}"
-        f" dead {now.dead_letters} workers {len(now.workers or ())}"
+        f" dead {now.dead_letters} workers {len(now.workers or ())}" + f" silent {silent}" * bool(silent)
     )
 
 
@@ -106,7 +107,11 @@ def _tables(now: Status, pace: _Pace) -> RenderableType:
         figures = (str(figure) for figure in (stream.length, stream.lag, stream.pending))
         streams.add_row(stream.name, *figures, _age(stream.oldest_seconds))
     alive = len(now.workers or ())
-    return Group(counts, streams, *jobs, Text(f"{alive} workers alive", "green" if alive else "red"))
+    silent = [
+        Text(f"{one.name} is silent for {one.idle_seconds:.0f} s: frozen, cut off or killed; others take over", "red")
+        for one in now.silent_workers or ()
+    ]
+    return Group(counts, streams, *jobs, Text(f"{alive} workers alive", "green" if alive else "red"), *silent)
 
 
 def _jobs(now: Status) -> list[RenderableType]:

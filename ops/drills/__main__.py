@@ -41,7 +41,7 @@ def main() -> int:
             print(f"{name:<18} {(_module(name).__doc__ or '').strip()}")
         return 0
     if len(asked.name) == 1:
-        return _run_drill(asked.name[0])
+        return play(asked.name[0], _module(asked.name[0]))
     results = {  # a process for each: what one leaves in memory is none of the next one's business
         name: subprocess.run([sys.executable, "-m", "ops.drills", name], check=False).returncode
         for name in asked.name or DRILLS
@@ -54,8 +54,8 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"ops.drills.{name.replace('-', '_')}")
 
 
-def _run_drill(name: str) -> int:
-    drill = _module(name)
+def play(name: str, drill: Any) -> int:
+    """Run a drill on servers and processes of its own. Return the exit code."""
     directory = Path(tempfile.mkdtemp(prefix="leadwire-drill-"))
     directory.chmod(0o711)  # as root the servers run as `nobody`
     try:

@@ -47,7 +47,7 @@ class Sandbox:
         self.redis: Any = None
         """A Sentinel group or a cluster, where the drill is about one."""
         self._environment = environment
-        self._workload = workload
+        self.workload = workload
         self._changes = load.changes(workload, _MOST, 7)
         self._asked = 0
         self._began = time.monotonic()
@@ -135,14 +135,14 @@ class Sandbox:
         first, self._asked = self._asked, self._asked + count
         assert self._asked <= _MOST
         share = [[one for one in mine if first <= one.number < self._asked] for mine in self._changes]
-        return await load.send_changes(self._workload, url or f"http://127.0.0.1:{self.ports[0]}", share, rate, first)
+        return await load.send_changes(self.workload, url or f"http://127.0.0.1:{self.ports[0]}", share, rate, first)
 
     async def settled(self, seconds: float = 90.0) -> None:
         """Wait until everything is delivered."""
         end, start = time.monotonic() + seconds, time.monotonic()
         while time.monotonic() < end:
             with contextlib.suppress(*db.GONE):
-                if not await ledger.unfinished(self._workload.workspace):
+                if not await ledger.unfinished(self.workload.workspace):
                     self.say(f"nothing is owed any more, after {time.monotonic() - start:.1f} s")
                     return
             await asyncio.sleep(0.1)
@@ -150,7 +150,7 @@ class Sandbox:
 
     async def states(self) -> Mapping[str, int]:
         """Return the number of deliveries in each state."""
-        return await ledger.deliveries(self._workload.workspace)
+        return await ledger.deliveries(self.workload.workspace)
 
     def missing(self, accepted: Sequence[Accepted], endpoint: str) -> int:
         """How many of these changes the endpoint has not acknowledged an event of."""

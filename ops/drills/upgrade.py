@@ -49,11 +49,16 @@ class Version(NamedTuple):
 
 def begin(directory: Path) -> Version:
     """Install the last release. As long as there is none: the commit before the last migration."""
-    tag = _git("describe", "--tags", "--abbrev=0", "HEAD~", check=False)
-    commit = (tag or _git("log", "-1", "--format=%h~", "--", "migrations")).decode().strip()
+    tag = git("describe", "--tags", "--abbrev=0", "HEAD~", check=False)
+    commit = (tag or git("log", "-1", "--format=%h~", "--", "migrations")).decode().strip()
+    return install_commit(commit, directory)
+
+
+def install_commit(commit: str, directory: Path) -> Version:
+    """Install the wheel of a commit."""
     checkout = directory / "before"
     checkout.mkdir()
-    subprocess.run(["tar", "-x", "-C", checkout], input=_git("archive", commit), check=True)
+    subprocess.run(["tar", "-x", "-C", checkout], input=git("archive", commit), check=True)
     print(f"   from the wheel of {commit}", flush=True)
     return _install(checkout, directory / "wheel-before")
 
@@ -73,7 +78,8 @@ def _install(checkout: Path, directory: Path) -> Version:
     return Version(checkout, str(programs / "python"))
 
 
-def _git(*arguments: str, check: bool = True) -> bytes:
+def git(*arguments: str, check: bool = True) -> bytes:
+    """What git says about this checkout."""
     done = subprocess.run(
         ["git", *arguments], cwd=package.ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=check
     )

@@ -151,9 +151,9 @@ def test_a_script_is_split_at_what_ends_a_statement_and_nothing_else() -> None:
     CREATE FUNCTION f() RETURNS int AS $$ BEGIN; RETURN 1; END $$ LANGUAGE plpgsql;
     CREATE UNIQUE INDEX of_lead ON lead (id) -- at the end;
     """
-    assert [steps.headline(step) for step in steps.split(script)] == [
+    assert [steps.line(step) for step in steps.split(script)] == [
         "CREATE TABLE made (a text DEFAULT 'a;b')",
         "CREATE INDEX of_made ON made (a)",
         "CREATE FUNCTION f() RETURNS int AS $$ BEGIN; RETURN 1; END $$ LANGUAGE plpgsql",
-        "CREATE UNIQUE INDEX CONCURRENTLY of_lead ON lead (id) -- at the end;",
+        "CREATE UNIQUE INDEX CONCURRENTLY of_lead ON lead (id)",
     ]

@@ -95,13 +95,7 @@ async def fill(
     """Fill tables that are there, over the open pool: `messages` in each conversation, a lead each `apart`."""
     workspace = await create_workspace("Benchmark")
     _, key = await create_key(workspace, "benchmark")
-    await db.rows(_BOTS, workspace)
-    await db.rows(_LEADS, workspace, leads, first, apart)
-    for statement in (_CONVERSATIONS, _MESSAGES):
-        await db.rows(statement, workspace, leads, first, apart, messages)
-    # Not all tables: an empty one that was analyzed is planned for as empty, until there are statistics again.
-    await db.rows("VACUUM (ANALYZE) bot, lead, conversation, message")
-    await db.rows("CHECKPOINT")
+    await fill_workspace(workspace, leads, messages, first, apart)
     tables = ("lead", "conversation", "message")
     return Data(
         key,
@@ -111,6 +105,23 @@ async def fill(
         tuple([await db.value(f"SELECT count(*) FROM {table}") for table in tables]),  # type: ignore[arg-type]
         await db.value("SHOW server_version"),
     )
+
+
+async def fill_workspace(
+    workspace: str,
+    leads: int,
+    messages: int = MESSAGES,
+    first: datetime = datetime(2026, 1, 1, tzinfo=UTC),
+    apart: timedelta = timedelta(minutes=4),
+) -> None:
+    """The same in a workspace that is there, also in the tables of an earlier version."""
+    await db.rows(_BOTS, workspace)
+    await db.rows(_LEADS, workspace, leads, first, apart)
+    for statement in (_CONVERSATIONS, _MESSAGES):
+        await db.rows(statement, workspace, leads, first, apart, messages)
+    # Not all tables: an empty one that was analyzed is planned for as empty, until there are statistics again.
+    await db.rows("VACUUM (ANALYZE) bot, lead, conversation, message")
+    await db.rows("CHECKPOINT")
 
 
 def outbox(url: str) -> list[tuple[list[Any], Any]]:

@@ -10,7 +10,6 @@ from leadwire.infrastructure.db import steps
 from leadwire.infrastructure.db.migrations import FOLDER, lacking
 from leadwire.infrastructure.db.statements import sql
 
-_COMMENT: Final = re.compile(r"--[^\n]*")
 _BODY: Final = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 _LOCKED: Final = re.compile(r"\b(?:ALTER TABLE|TRIGGER \w+ (?:BEFORE|AFTER) .*? ON|REFERENCES) (\w+)")
 _READ: Final = re.compile(r"\b(?:CONCURRENTLY \w+ ON|FROM|JOIN|USING|UPDATE) (\w+)")
@@ -57,8 +56,9 @@ def effects(script: str) -> list[Step]:
 
 
 def _effect(statement: str, made: frozenset[str]) -> Step:
-    text = _COMMENT.sub("", statement)
-    text = " ".join((text if text.startswith("DO") else _BODY.sub("", text)).split())
+    text = steps.line(statement)
+    if not text.startswith("DO"):
+        text = _BODY.sub("", text)
     locks, reads, stops = frozenset(_LOCKED.findall(text)) - made, frozenset[str](), False
     if validated := _VALIDATED.match(text):
         locks, reads = frozenset(), frozenset(validated.groups())

@@ -26,6 +26,7 @@ _LOCK_TIMEOUT: Final = "400ms"
 _PAUSES: Final = (0.5, 8.0)  # seconds: the first, the longest
 
 _STATEMENT: Final = re.compile(r"(?:--[^\n]*|'[^']*'|\$\$.*?\$\$|[^;])+", re.DOTALL)
+_COMMENT: Final = re.compile(r"--[^\n]*")
 _COMMENTS: Final = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))+")
 _MADE: Final = re.compile(r"\bCREATE TABLE (\w+)")
 _INDEX: Final = re.compile(r"CREATE (?:UNIQUE )?INDEX (?P<name>\w+) ON (?P<table>\w+)")
@@ -86,9 +87,14 @@ def made(script: str) -> frozenset[str]:
     return frozenset(_MADE.findall(script))
 
 
+def line(step: str) -> str:
+    """A statement in one line, without comments."""
+    return " ".join(_COMMENT.sub("", step).split())
+
+
 def headline(step: str) -> str:
-    """The beginning of a statement, in one line."""
-    return " ".join(step.split())[:80]
+    """The beginning of a statement."""
+    return line(step)[:80]
 
 
 async def _try(step: str, name: str) -> None:

@@ -1,8 +1,9 @@
 """Proves what a duplicate came from. Pure.
 
-A worker owns what it has claimed until its lease ends, and nobody but the owner can record it. So a second POST is
-allowed only where the first was made and its worker was unable to record it within its lease: it was killed, it was
-stopped, or it was cut off from the database. Whatever happens to Redis, to relays or to the API leads to none.
+A worker owns what it has claimed as long as it lives, and nobody but the owner can record it. So a second POST is
+allowed only where the first was made and its worker did not record it: it was killed or stopped, its outcome was
+refused, or PostgreSQL has forgotten the claim. A database that is away or locked only keeps outcomes in hand for
+longer. Whatever happens to Redis, to relays or to the API leads to none.
 
 A worker whose host is cut off hears no answers, and its kernel sends what it has in hand once it is on the network
 again: for as long after the cut as the cut took, because it waits twice as long before each try.
@@ -17,12 +18,14 @@ from ops.chaos.records import FETCHED, Fault, Post
 _RECORDING: Final = 2.0  # seconds from an outcome to its record, on a machine under load
 _RETRY: Final = 8.0  # seconds: the longest pause (6) of a process whose server was away, and the try after it
 _SLACK: Final = 1.0  # seconds from the last look at the lease to the arrival of the POST
+_KEPT: Final = ("restart-postgres", "lock-rows", "lock-table", "hold-endpoint")
+"""Faults that keep a worker from recording, although it is alive: it goes on trying."""
 _CUTS: Final = (
-    *("restart-postgres", "crash-postgres", "lock-rows", "lock-table"),
+    "crash-postgres",
     *("cut-primary", "kill-primary", "slow-primary"),
-    *("hold-endpoint", "raise-claim", "raise-record"),  # of one customer, and told of nobody else
+    *("raise-claim", "raise-record"),  # of one customer, and told of nobody else
 )
-"""Faults that keep a worker from recording, although it is alive."""
+"""Faults after which what a living worker has in hand may be another's."""
 _UNHEARD: Final = ("cut-worker", "slow-worker")
 """Faults that keep answers from a worker until it no longer waits for them, and let its POSTs arrive late."""
 
@@ -53,9 +56,9 @@ def cause(made: Made, before: Made, faults: Sequence[Fault], timeout: float) -> 
     until = first.at + min(first.held, timeout) + _RECORDING
     cuts = []
     for fault in sorted(faults, key=lambda fault: fault.start):
-        if fault.kind in _CUTS and fault.start <= until and fault.end >= first.at:
+        if fault.kind in (*_KEPT, *_CUTS) and fault.start <= until and fault.end >= first.at:
             until = max(until, fault.end + _RETRY)  # what could not be recorded was kept in hand
-            cuts.append(fault)
+            cuts += [fault] * (fault.kind in _CUTS)
     return _ended(first, until, timeout, faults) or (cuts[0] if cuts else None)
 
 

@@ -107,8 +107,9 @@ def test_a_retry_of_what_was_acknowledged_is_a_duplicate():
         (Fault("kill-serve", "serve", 100.6, 101.0), "deliver-2", False),
         (Fault("kill-relay", "relay-1", 100.6, 101.0), "deliver-2", False),
         (Fault("crash-postgres", "PostgreSQL", 100.6, 101.0), "deliver-2", True),
-        (Fault("lock-table", "PostgreSQL", 100.6, 108.0), "deliver-2", True),
-        (Fault("lock-table", "PostgreSQL", 90.0, 94.0), "deliver-2", False),
+        (Fault("lock-table", "PostgreSQL", 100.6, 108.0), "deliver-2", False),  # what it has in hand is its own
+        (Fault("raise-record", "delivery_result", 100.6, 108.0), "deliver-2", True),
+        (Fault("raise-record", "delivery_result", 90.0, 94.0), "deliver-2", False),
         (Fault("cut-worker", "deliver-1", 100.6, 108.0), "deliver-2", True),  # it did not hear the answer
         (Fault("cut-worker", "deliver-2", 90.0, 100.0), "deliver-2", True),  # its POST came when it could
         (Fault("cut-worker", "deliver-2", 90.0, 93.0), "deliver-2", False),
@@ -152,6 +153,9 @@ def test_what_could_not_be_recorded_stays_in_hand_while_the_database_is_away():
     assert seen(post(EVENTS[0], 20), faults=[killed]).unexplained == 1
     assert seen(post(EVENTS[0], 20), faults=[away, killed]).duplicates == {"kill-worker": 1}
     assert seen(post(EVENTS[0], 20), faults=[away]).duplicates == {"crash-postgres": 1}
+    locked, refused = Fault("lock-rows", "PostgreSQL", 100.6, 106.0), Fault("raise-record", "attempt", 105.0, 109.0)
+    assert seen(post(EVENTS[0], 20), faults=[refused]).unexplained == 1
+    assert seen(post(EVENTS[0], 20), faults=[locked, refused]).duplicates == {"raise-record": 1}
 
 
 @pytest.mark.parametrize(

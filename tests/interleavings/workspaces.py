@@ -145,6 +145,8 @@ async def _counted(workspace: str) -> None:
     await quotas.check(workspace, "users", team.COUNT_PEOPLE, now=clock.now())
 
 
+_NO_VICTIM: Final = "set_config('deadlock_timeout', '30s', true)"
+"""The deletion gives up long before, also where its process gets no CPU for a while."""
 ENDS: Final[dict[str, Callable[[str], Awaitable[None]]]] = {"audited": _audited, "counted": _counted}
 """What a request does last. Each asks for the workspace's row."""
 
@@ -159,7 +161,7 @@ async def request_and_deletion(workspace: str, table: str, end: str) -> tuple[in
     async def request() -> None:
         with contextlib.suppress(DomainError, db.Orphaned):  # the workspace is suspended, or gone
             async with db.transaction():
-                await db.rows(f"SELECT FROM {table} FOR UPDATE")
+                await db.rows(f"SELECT {_NO_VICTIM} FROM {table} FOR UPDATE")
                 await ENDS[end](workspace)
 
     async def play(order: Order, patient: bool) -> tuple[Session, Session]:

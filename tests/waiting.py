@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def until(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 240.0) -> Any:
     """The first true value of `condition`; AssertionError with the last one when there is none in time."""
     end = time.monotonic() + seconds
     while not (found := condition()):
@@ -16,7 +16,7 @@ def until(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
     return found
 
 
-async def eventually(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
+async def eventually(condition: Callable[[], Any], seconds: float = 240.0) -> Any:
     """The same for a condition that may be async."""
     end = time.monotonic() + seconds
     while True:

@@ -76,7 +76,7 @@ async def test_a_delivery_that_is_cancelled_at_its_begin_leaves_no_transaction_o
 
     def work():
         working.set()
-        go.wait(20)
+        go.wait(120)
 
     await one.connection.create_function("work", 0, work)
     busy = asyncio.create_task(one.fetch("SELECT work()"))

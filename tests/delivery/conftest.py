@@ -96,7 +96,7 @@ def lead_after_lead(workspace: str, bot: str, wire: Any, receiver: Any) -> Calla
             finally:
                 over.set()
                 await capturing
-            await eventually(delivered, 90)
+            await eventually(delivered)
             assert len({one.webhook_id for one in receiver.deliveries}) == made + 1
         finally:  # whatever has failed: what goes on would keep the test from ending
             stop.set()

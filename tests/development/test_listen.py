@@ -79,13 +79,13 @@ class Listening:
         """Signal it: exit code, seconds it took, stderr."""
         start = time.monotonic()
         self.process.send_signal(number)
-        code = self.process.wait(10)
+        code = self.process.wait(120)
         return code, time.monotonic() - start, self.process.stderr.read()
 
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(120)
         self.client.close()
         self._reading.join(10)
         self.process.stdout.close()

@@ -109,7 +109,7 @@ class Started:
     def running(self) -> bool:
         return self.process.poll() is None
 
-    def signal(self, number: signal.Signals = signal.SIGTERM, seconds: float = 20) -> int:
+    def signal(self, number: signal.Signals = signal.SIGTERM, seconds: float = 120) -> int:
         """Send it a signal and wait for the end; the exit code."""
         self.process.send_signal(number)
         return self.process.wait(seconds)
@@ -120,9 +120,9 @@ class Started:
             self.signal(signal.SIGKILL)
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    async def up(self, seconds: float = 60) -> None:
+    async def up(self) -> None:
         """Wait until it says that it has started."""
-        await eventually(lambda: "process.started" in self.err or not self.running(), seconds)
+        await eventually(lambda: "process.started" in self.err or not self.running())
         assert self.running(), self.err
 
 

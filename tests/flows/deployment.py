@@ -54,7 +54,7 @@ class Deployment:
     async def state(self, state: str) -> int:
         return int(await self.sql.fetchval("SELECT count(*) FROM every_delivery WHERE state = $1", state))
 
-    async def all_delivered(self, count: int, seconds: float = 30) -> None:
+    async def all_delivered(self, count: int, seconds: float = 240) -> None:
         """Every event arrived and is written down as delivered; what came twice came under one id."""
 
         async def done() -> bool:

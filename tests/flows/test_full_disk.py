@@ -91,18 +91,18 @@ async def test_what_cannot_be_written_is_refused_or_kept_until_it_can(outage, ap
         assert "DiskFullError: could not extend file" in outage.serve.err
         assert (await api.get(lead)).json()["data"]["custom_fields"].get("field 0") == stored
         deployment.receiver.release()
-        await eventually(lambda: outage.says(outage.worker, 503, "writes", "DiskFullError"), 30)
+        await eventually(lambda: outage.says(outage.worker, 503, "writes", "DiskFullError"))
         assert (await outage.get(outage.worker, "/health/live"))[0] == 200
-        await eventually(lambda: "DiskFullError: could not extend file" in outage.worker.err, 30)
+        await eventually(lambda: "DiskFullError: could not extend file" in outage.worker.err)
         for _ in range(3):
             assert (await api.patch(lead, json={"custom_fields": {"field 0": "y"}})).status_code in (200, 503)
     assert (await api.patch(lead, json={"custom_fields": None, "score": 77})).status_code == 200
     events = await deployment.sql.fetchval("SELECT count(*) FROM event WHERE kind = 'lead.updated'")
     assert events >= changes + 1
-    await deployment.all_delivered(110 + events, 60)
+    await deployment.all_delivered(110 + events)
     assert len(deployment.receiver.deliveries) == 110 + events, "nothing was sent twice"
     for process in outage.all:
-        await eventually(lambda process=process: _healthy(outage, process), 30)
+        await eventually(lambda process=process: _healthy(outage, process))
     assert pids(outage) == before
 
 

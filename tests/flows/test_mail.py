@@ -35,7 +35,7 @@ async def test_a_process_that_is_killed_loses_no_mail(deployment: Deployment, sm
     contents = msgspec.json.encode(Contents({"at": "today", "workspace": "Test"})).decode()
     made = [ids.new("mail") for _ in range(COUNT)]
     await deployment.sql.execute(ADD, made, secret_box.get().seal(contents))
-    await smtp.wait(20)
+    await smtp.wait(120)
     doomed.process.kill()
     doomed.process.wait()
     assert len(smtp.received) < COUNT

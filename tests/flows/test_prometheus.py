@@ -50,7 +50,7 @@ class Prometheus:
 
     def close(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(120)
         self._log.close()
 
     async def ask(self, http: httpx.AsyncClient, expression: str) -> list:

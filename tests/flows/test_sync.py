@@ -99,7 +99,7 @@ async def test_a_copy_is_exact_after_every_process_was_killed(
                     rows = await db.rows("SELECT id, email, score FROM lead WHERE workspace_id = $1", workspace)
                     return copied == {row["id"]: [row["email"], row["score"]] for row in rows}
 
-            assert await eventually(exact, 120)
+            assert await eventually(exact)
             assert len(leads) > 10
     finally:
         running.close()

@@ -63,7 +63,7 @@ def behind(servers: Services) -> Iterator[Callable[..., dict[str, str]]]:
     yield start
     for one in started:
         one.terminate()
-        one.wait(10)
+        one.wait(120)
     shutil.rmtree(files)
 
 

@@ -59,7 +59,7 @@ def proxy(tmp_path):
     finally:
         for one in running:
             one.kill()
-            one.wait(10)
+            one.wait(120)
 
 
 def test_a_request_gets_through_with_its_callers_address(proxy):
@@ -149,4 +149,4 @@ def test_compose_replaces_one_serve_after_the_other_without_a_refused_request(tm
     finally:
         for one in (proxy, *running.values()):
             one.kill()
-            one.wait(10)
+            one.wait(120)

@@ -81,7 +81,7 @@ def running(tmp_path):
     yield start
     for process in started:
         process.terminate()
-        process.wait(10)
+        process.wait(120)
 
 
 def _listening(port: int) -> bool:

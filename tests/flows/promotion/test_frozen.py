@@ -64,7 +64,7 @@ async def test_every_request_is_answered_and_each_change_is_made_once(outage, ap
         "SELECT body::json #>> '{data,custom_fields,n}' AS n FROM event WHERE kind = 'lead.updated'"
     )
     assert Counter(row["n"] for row in told) == Counter(acknowledged)
-    await eventually(lambda: acknowledged <= numbers(deployment), 120)
+    await eventually(lambda: acknowledged <= numbers(deployment))
     for process in outage.all:
         await eventually(lambda process=process: outage.ready(process))
     assert pids(outage) == before

@@ -72,7 +72,7 @@ async def test_no_acknowledged_change_is_lost_and_every_process_recovers(outage,
     assert len(acknowledged) >= 200
     kept = {row[0] for row in await deployment.sql.fetch("SELECT body::json #>> '{data,custom_fields,n}' FROM event")}
     assert acknowledged - kept == set()
-    await eventually(lambda: acknowledged <= numbers(deployment), 120)
+    await eventually(lambda: acknowledged <= numbers(deployment))
     for process in outage.all:
         await eventually(lambda process=process: outage.ready(process))
     assert pids(outage) == before

@@ -25,6 +25,14 @@ def text(runbooks: str = RUNBOOKS) -> str:
     return head + yaml.safe_dump({"groups": groups}, sort_keys=False, width=1000, allow_unicode=True)
 
 
+def resource(runbooks: str = RUNBOOKS) -> str:
+    """The same as a resource of the Prometheus Operator."""
+    labels = {"app.kubernetes.io/name": "leadwire"}
+    head = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule"}
+    whole = {**head, "metadata": {"name": "leadwire", "labels": labels}, "spec": yaml.safe_load(text(runbooks))}
+    return yaml.safe_dump(whole, sort_keys=False, width=1000, allow_unicode=True)
+
+
 def _rule(alert: Alert, runbooks: str) -> dict[str, Any]:
     return {
         "alert": f"Leadwire{alert.name}",

@@ -4,6 +4,8 @@ import asyncio
 
 import asyncpg
 
+from leadwire.domain.search import reads
+from leadwire.infrastructure import db
 from leadwire.interfaces.cli.checks import _own
 from leadwire_development.embedded import Services
 from tests.delivery.interleaved import blocked
@@ -31,6 +33,16 @@ async def test_who_makes_others_wait_is_named_and_no_change_gets_through(
     assert {found[about]["level"] for about in ("locks", "changes")} == {"ok"}
     await holder.close()
     await waiter.close()
+
+
+async def test_a_search_that_does_not_find_older_ones_yet_is_told(sound: dict[str, str], workspace: str) -> None:
+    await db.rows("INSERT INTO search_due (workspace_id, subject) VALUES ($1, $1)", workspace)
+    await db.rows("SELECT setval('search_due_number_seq', nextval('search_due_number_seq') + $1)", reads.BEHIND)
+    _, found = await asyncio.to_thread(examined, **sound)
+    assert (found["search"]["level"], found["search"]["says"]) == ("warning", "what is older is not found yet")
+    await db.rows("DELETE FROM search_due")
+    _, found = await asyncio.to_thread(examined, **sound)
+    assert found["search"]["level"] == "ok"
 
 
 async def test_a_check_that_fails_is_a_finding_and_hides_no_other() -> None:

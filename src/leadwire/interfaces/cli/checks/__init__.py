@@ -99,6 +99,7 @@ async def _database(settings: Settings, names: list[str], urls: list[str] | None
             return [pooler, *found]
         later: dict[str, _Check] = {
             "dead rows": work.dead_rows(),
+            "search": work.search(),
             "secret key fits": postgres.secret_key(),
             "quotas": postgres.workspaces(),
             "background work": postgres.background(),

@@ -3,6 +3,7 @@
 import shutil
 from typing import Final
 
+from leadwire.domain.search import reads as documents
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.locks import blockers
 from leadwire.infrastructure.db.statements import sql
@@ -81,6 +82,12 @@ async def dead_rows() -> Finding:
     """Whether vacuum keeps up with the tables of open work, which are read all the time."""
     (row,) = await _DEAD.rows()
     return unless(row["dead"] > _MOST_DEAD, "dead rows", f"{row['name']}: {row['dead']:,}", table=row["name"])
+
+
+async def search() -> Finding:
+    """Whether leads and conversations are found by their words."""
+    complete = await documents.complete()
+    return unless(not complete, "search", "everything is found" if complete else "what is older is not found yet")
 
 
 async def age() -> Finding:

@@ -42,7 +42,7 @@ def _of(one: Condition) -> Alert:
     alike = [other.gauge for other in conditions.CONDITIONS if other.name == one.name]
     return Alert(
         one.name,
-        f"{most} ({series}) {one.relation} {one.limit}",
+        f"{most} ({series}) {one.relation} {one.limit:.12g}",
         f"{one.wait}s",
         one.severity,
         summary,

@@ -153,11 +153,10 @@ LIES = {
 async def refused(answer, fault, caplog):
     """Nobody is signed in, the page says why and what helps, and nothing of it is in the log."""
     assert answer.status_code == 400, (answer.status_code, answer.headers)
-    what, advice = FAULTS[fault]
     page = answer.text.replace("&#39;", "'")
     assert f"<code>{fault}</code>" in page, page[-400:]
-    assert what in page
-    assert advice in page
+    assert FAULTS[fault].what in page
+    assert FAULTS[fault].advice in page
     assert await db.value("SELECT count(*) FROM user_session") == 0
     assert await db.value("SELECT count(*) FROM user_account") == 0
     told = [(one.getMessage(), one.fields) for one in caplog.records if hasattr(one, "fields")]

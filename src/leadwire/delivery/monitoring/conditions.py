@@ -7,7 +7,8 @@ The observer keeps in Redis which conditions hold, and since when; another that 
 import re
 import time
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from pathlib import Path
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -26,8 +27,8 @@ _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 
 
-class Condition(NamedTuple):
-    """The greatest value of a gauge is above a limit, or below it, for `wait` seconds. It has the name of its alert.
+class Condition(Struct, frozen=True):
+    """The greatest value of a gauge is above `limit`, or below it, for `wait` seconds. It has the name of its alert.
 
     `says` has a place for the value in its unit (`count`, `duration`, `bytes`, `percent`), and one for the `label` that
     it is told apart by. `of` selects series: a label, and its values between bars. `command` helps to find the cause.
@@ -57,89 +58,9 @@ class Condition(NamedTuple):
         return {label: value for label, value in worst.items() if (value > self.limit if above else value < self.limit)}
 
 
-CONDITIONS: Final = (
-    Condition("DatabaseDown", "database_up", 1, _MINUTE, "page", "PostgreSQL does not answer the relay.", "<"),
-    Condition(
-        "RedisDown", "redis_up", 1, _MINUTE, "page", "Redis does not answer the relay, or takes no writes.", "<"
-    ),
-    Condition(
-        "WritesRefused", "writes_refused", 2, 2 * _MINUTE, "page",
-        "PostgreSQL has refused {count} changes of a process within a minute: {label}.", by="reason",
-    ),
-    Condition(
-        "EventsUnrelayed", "unrelayed_oldest_seconds", 30, _MINUTE, "page",
-        "Committed events wait {duration} for the relay.", command="leadwire status --watch",
-    ),
-    Condition(
-        "DeliveriesOverdue", "waiting_overdue_oldest_seconds", 60, 2 * _MINUTE, "page",
-        "A delivery is {duration} past its due time, and its endpoint does not hold it back.",
-        of=("held_by", "nothing"), command="leadwire status --watch",
-    ),
-    Condition(
-        "NothingDelivered", "endpoints_failing_ratio", 0.5, _MINUTE, "page",
-        "{percent} of the endpoints tried lately fail, most of them {label}.", by="cause",
-        command="leadwire doctor --egress",
-    ),
-    Condition(
-        "EntriesHeld", "stream_pending_idle_seconds", 150, _MINUTE, "page",
-        "A worker that is silent has held an entry for {duration}, and no other takes it over.",
-        command="leadwire status",
-    ),
-    Condition(
-        "WorkersBehind", "stream_oldest_seconds", 60, 5 * _MINUTE, "ticket",
-        "An entry has been in its stream for {duration} and no worker reads it.", command="leadwire status --watch",
-    ),
-    Condition(
-        "EndpointBacklog", "waiting_overdue_oldest_seconds", 1800, 10 * _MINUTE, "ticket",
-        "A receiver is {duration} behind with its deliveries.", of=("held_by", "endpoint"), command="leadwire status",
-    ),
-    Condition(
-        "SnapshotHeld", "oldest_snapshot_seconds", 1800, 5 * _MINUTE, "ticket",
-        "An old snapshot keeps dead rows from being removed for {duration}: deliveries and jobs cost more and more.",
-    ),
-    Condition(
-        "SnapshotHeld", "oldest_snapshot_transactions", 500_000, 5 * _MINUTE, "ticket",
-        "A snapshot {count} transactions old keeps dead rows from being removed: deliveries cost more and more.",
-        of=("held_by", "slot|standby"),
-    ),
-    Condition(
-        "SlotBehind", "slot_retained_bytes", 8 * 2**30, 10 * _MINUTE, "ticket",
-        "PostgreSQL keeps {bytes} of its log for a replication slot: its disk fills up.",
-    ),
-    Condition(
-        "FeedHeldBack", "feed_held_back_seconds", 60, _MINUTE, "ticket",
-        "/v1/events shows nothing of the last {duration}: a change is not committed.",
-    ),
-    Condition(
-        "LedgerImbalance", "ledger_imbalance", 0, 3 * _MINUTE, "page",
-        "The ledger is not balanced: {count} times {label}.", by="check", command="leadwire ledger",
-    ),
-    Condition(
-        "ServerChanged", "server_changed_seconds", 24 * _HOUR, 0, "ticket",
-        "The database became another server {duration} ago; the last changes may be lost.", "<",
-        command="leadwire ledger",
-    ),
-    Condition(
-        "DeliverySetAside", "deliveries_aside", 0, 0, "page",
-        "{count} deliveries that crashed several workers, or events that cannot be relayed, were set aside.",
-        command="leadwire set-aside list",
-    ),
-    Condition(
-        "PartitionsMissing", "partitions_ahead", 3, 2 * _HOUR, "ticket",
-        "The event tables have partitions for {count} days only.", "<",
-    ),
-    Condition(
-        "PartitionsOverdue", "partitions_overdue", 3, 6 * _HOUR, "ticket", "{count} days are kept past retention."
-    ),
-    Condition(
-        "JobsLate", "jobs_oldest_seconds", 900, 5 * _MINUTE, "ticket",
-        "A job of the kind {label} has been due for {duration}.", by="kind", command="leadwire jobs list",
-    ),
-    Condition(
-        "JobsFailed", "jobs_failed", 0, 5 * _MINUTE, "ticket", "{count} jobs of the kind {label} were given up.",
-        by="kind", command="leadwire jobs list --state failed",
-    ),
-)  # fmt: skip
+CONDITIONS: Final = msgspec.toml.decode(
+    Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, tuple[Condition, ...]]
+)["condition"]
 
 
 class Firing(Struct, frozen=True):

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_wheel_holds_every_file_of_the_product_and_nothing_else(tmp_path):
     wanted = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "leadwire").rglob("*") if path.is_file()}
-    wanted |= {f"leadwire/{path.relative_to(ROOT)}" for path in (ROOT / "migrations").rglob("*.py")}
+    wanted |= {f"leadwire/{path.relative_to(ROOT)}" for path in (ROOT / "migrations").iterdir() if path.is_file()}
     wanted = {name for name in wanted if "__pycache__" not in name} | {"leadwire/piccolo_conf.py"}
     held = set(zipfile.ZipFile(package.build("leadwire", tmp_path)).namelist())
     assert {name for name in held if ".dist-info/" not in name} == wanted

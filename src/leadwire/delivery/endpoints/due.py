@@ -14,42 +14,15 @@ from typing import Any, Final
 
 from piccolo.columns import Column
 
-from leadwire.infrastructure.db.statements import NOW, lists, sql
+from leadwire.infrastructure.db.statements import NOW, lists, load, sql
 
 LOOK: Final[dict[Column | str, Any]] = {"open": False, "due_at": NOW}
 """What a change of an endpoint's settings sets: the relay looks at it at once, and opens it if it may."""
 
 PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
 """Where many endpoints are woken at once: one that somebody is changing is tried again later."""
-# What is put back waits since before. What waits for room is due within a second.
-_WAKE: Final = sql("""
-WITH locked AS MATERIALIZED (
-    SELECT id, ordered, open, due_at, waiting_from FROM webhook_endpoint WHERE id = ANY(:ids::text[])
-    ORDER BY id FOR NO KEY UPDATE
-), bound AS (
-    SELECT now() + :soon * interval '1 second' AS late, CASE WHEN :open THEN now() ELSE '-infinity' END AS since
-), woken AS (
-    UPDATE webhook_endpoint SET due_at = CASE WHEN due_at > late THEN now() ELSE due_at END, open = open AND :open,
-        waiting_from = least(waiting_from, since)
-    FROM bound WHERE id = ANY(ARRAY(SELECT id FROM locked, bound
-        WHERE (due_at > late OR open AND NOT :open OR waiting_from > since)
-          AND (due_at <= now() + interval '1 second' OR NOT id = ANY(:roomy::text[]))))
-)
-SELECT id, ordered FROM locked""")
-# The first delivery of each subject becomes due, a retry not before its time, and none that is in quarantine; those
-# behind it are due never.
-_RELEASE_FIRST: Final = sql("""
-WITH endpoint AS MATERIALIZED (
-    SELECT id, ordered_from FROM webhook_endpoint WHERE id = ANY(:endpoints::text[])
-)
-UPDATE delivery SET due_at = greatest(now(), retry_at) WHERE ctid = ANY(ARRAY(
-    SELECT first.ctid FROM unnest(:endpoints::text[], :subjects::text[]) AS asked(endpoint_id, subject)
-    JOIN endpoint e ON e.id = asked.endpoint_id
-    CROSS JOIN LATERAL (SELECT d.ctid, d.due_at, d.state, d.set_aside_at FROM delivery d
-        WHERE d.endpoint_id = asked.endpoint_id AND d.subject = asked.subject AND d.position >= e.ordered_from
-        ORDER BY d.position LIMIT 1) first
-    WHERE first.state = 'waiting' AND first.due_at = 'infinity' AND first.set_aside_at IS NULL))
-RETURNING endpoint_id""")
+_SQL: Final = load(__file__)
+_WAKE, _RELEASE_FIRST = _SQL["wake"], _SQL["release_first"]
 
 
 async def wake(

@@ -13,33 +13,22 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import load, sql
 
 AHEAD: Final = 7  # days; the default partition catches what an even longer stop would miss
 _LOCK_TIMEOUT: Final = "50ms"
 
-# The days that have partitions.
-_DAYS: Final = sql("""
-SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-WHERE i.inhparent = 'event'::regclass AND c.relname ~ '_[0-9]{8}$' ORDER BY day""")
-# Today by the database's clock.
-_TODAY: Final = sql("SELECT (now() AT TIME ZONE 'UTC')::date")
+_SQL: Final = load(__file__)
+_DAYS, _TODAY, _OLDEST_BY_DEFAULT = (_SQL[name] for name in ("days", "today", "oldest_by_default"))
+_DELETE_HOURS, _MAKE, _TRY_LOCK = (_SQL[name] for name in ("delete_hours", "make", "try_lock"))
 _TABLES: Final = {"event": "id", "delivery_result": "event_id", "attempt": "event_id"}
 _UNFINISHED: Final = """(EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.{key})
     OR EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.{key}))"""
-# The oldest event of a day that had no partition when it came.
-_OLDEST_BY_DEFAULT: Final = sql("SELECT id FROM event_default ORDER BY id LIMIT 1")
-# Delete plots past retention.
-_DELETE_HOURS: Final = sql("DELETE FROM endpoint_hour WHERE hour < now() - :days * interval '1 day'")
 # Delete what was kept for deliveries that have ended by now.
 _DELETE_KEPT: Final = tuple(
     sql(f"DELETE FROM {table}_default v WHERE {key} < event_id_floor(:earliest) AND NOT {_UNFINISHED.format(key=key)}")
     for table, key in _TABLES.items()
 )
-# Make a day's partitions, and move into them what the default partition has of it.
-_MAKE: Final = sql("SELECT make_event_partitions(:day, :day)")
-# Whether it is for this process: the lock ends with the transaction.
-_TRY_LOCK: Final = sql("SELECT pg_try_advisory_xact_lock(7223)")
 
 # Everything that reads or writes a partition locks its parent first, so with these locks nobody has one. Both need it:
 # DROP, which must not take what was redriven a moment ago; and the move of rows out of the default partition, because

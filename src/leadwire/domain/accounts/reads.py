@@ -19,7 +19,7 @@ from leadwire.domain.accounts.table import (
     Workspace,
 )
 from leadwire.infrastructure import clock, db, settings
-from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, if_given, load, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.rate_limit import BURST
 
@@ -27,11 +27,9 @@ _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
 _ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
-# Whose key it is, and what holds for the workspace.
-_KEY_BY_LOOKUP: Final = sql("""
-SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, (w.quotas->>'requests')::int,
-    k.networks, k.hash
-FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :lookup AND k.revoked_at IS NULL""")
+_SQL: Final = load(__file__)
+_KEY_BY_LOOKUP, _ME, _FACTORS, _WORKSPACES = (_SQL[name] for name in ("key_by_lookup", "me", "factors", "workspaces"))
+_AGENT_ONLINE, _OFFER = _SQL["agent_online"], _SQL["offer"]
 _START: Final = QueryString("'lw_' || {} || '_'", ApiKey.lookup)
 _LISTED: Final = columns(
     ApiKey, "id workspace_id name lookup scopes created_at expires_at last_used_at revoked_at networks"
@@ -41,10 +39,6 @@ _KEYS: Final = statement(
     .where(if_given(ApiKey.workspace_id, "workspace"))
     .order_by("created_at", "id", ascending=False)
 )
-# A key and its workspace.
-_ME: Final = sql("""
-SELECT k.id, k.name, k.scopes, w.id, w.name, k.created_at, k.expires_at
-FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.workspace_id = :workspace AND k.id = :key""")
 _USERS: Final = statement(
     UserAccount.select("id", "workspace_id", "email", "role", "created_at")
     .where(if_given(UserAccount.workspace_id, "workspace"))
@@ -61,16 +55,8 @@ passkeys: Final = statement(
     .where(Passkey.user_id == param("user"))
     .order_by("created_at", "id")
 ).rows
-# Whether a person has an authenticator app, and how many recovery codes are left.
-_FACTORS: Final = sql("""
-SELECT totp_secret IS NOT NULL AS app, (SELECT count(*) FROM recovery_code r WHERE r.user_id = u.id) AS codes
-FROM user_account u WHERE id = :user""")
 # Every workspace's id and name, oldest first.
 workspaces: Final = statement(Workspace.select("id", "name").order_by("created_at", "id")).rows
-# Every workspace with its state.
-_WORKSPACES: Final = sql("""
-SELECT id, name, CASE WHEN deletion_began_at IS NOT NULL THEN 'being deleted' WHEN suspended_at IS NOT NULL
-    THEN 'suspended' ELSE 'active' END AS state, created_at FROM workspace ORDER BY created_at, id""")
 _SUSPENDED: Final = sql("SELECT id FROM workspace WHERE id = ANY(:ids::text[]) AND suspended_at IS NOT NULL")
 # Where a user is signed in, last used first.
 sessions: Final = statement(
@@ -78,19 +64,11 @@ sessions: Final = statement(
     .where(UserSession.user_id == param("user"))
     .order_by("seen_at", ascending=False)
 ).rows
-# Whether one of the users who may answer visitors has a session with the inbox open.
-_AGENT_ONLINE: Final = sql("""
-SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id
-WHERE u.workspace_id = :workspace AND u.role IN ('admin', 'agent') AND s.present_at > :since)""")
 _INVITATIONS: Final = statement(
     Invitation.select("id", "email", "role", "expires_at")
     .where(Invitation.workspace_id == param("workspace"), Invitation.expires_at > param("now"))
     .order_by("created_at", "id", ascending=False)
 )
-# An invitation that can still be used. Without an e-mail address, whoever opens it chooses.
-_OFFER: Final = sql("""
-SELECT workspace_id, name AS workspace_name, email, role, sso_enforced
-FROM invitation i JOIN workspace w ON w.id = i.workspace_id WHERE i.hash = :hash AND i.expires_at > :now""")
 
 # Callers, and until when they are known, by the key's digest: no key is stored in clear.
 _known: dict[bytes, tuple[schema.Caller, float]] = {}

@@ -14,7 +14,7 @@ from leadwire.domain.bots.schema import BotNotFound, ChatClosed, LiveBot, Versio
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.domain.conversations.schema import AlreadyEnded
 from leadwire.infrastructure import clock, cpu_work, db
-from leadwire.infrastructure.db.statements import if_given, param, sql, statement
+from leadwire.infrastructure.db.statements import if_given, load, param, sql, statement
 from leadwire.infrastructure.ids import is_id
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
@@ -25,17 +25,10 @@ _LISTED: Final = statement(
 )
 _LOOK: Final = statement(Bot.select("look").where(*_BOT))
 _REVISION: Final = statement(Bot.select("draft_revision").where(*_BOT))
-# How many drafts can be brought back, and taken back again.
-_HISTORY: Final = sql("""
-SELECT cardinality(draft_undo), cardinality(draft_redo) FROM bot WHERE workspace_id = :workspace AND id = :bot""")
+_SQL: Final = load(__file__)
+_HISTORY, _LIVE, _ORIGINS, _SCORES = (_SQL[name] for name in ("history", "live", "origins", "scores"))
+_CONSENTS = _SQL["consents"]
 _DETAIL: Final = statement(Bot.select(*schema.BotDetail.__struct_fields__).where(*_BOT))
-# A bot that answers, and whether its workspace is suspended.
-_LIVE: Final = sql("""
-SELECT b.workspace_id, b.published_version, b.color, b.look, w.suspended_at IS NOT NULL
-FROM bot b JOIN workspace w ON w.id = b.workspace_id WHERE b.id = :bot AND b.published_version IS NOT NULL""")
-# The websites that may show a bot, by its id or by that of a conversation with it.
-_ORIGINS: Final = sql("""
-SELECT allowed_origins FROM bot WHERE id = coalesce((SELECT bot_id FROM visit WHERE conversation_id = :id), :id)""")
 _OF_BOT: Final = (BotVersion.workspace_id == param("workspace"), BotVersion.bot_id == param("bot"))
 _VERSIONS: Final = statement(
     BotVersion.select("version", "created_at").where(*_OF_BOT).order_by("version", ascending=False)
@@ -71,17 +64,6 @@ _FAQ: Final = statement(
     .where(FaqEntry.workspace_id == param("workspace"), FaqEntry.bot_id == param("bot"))
     .order_by("created_at", "id")
 )
-# Every rule that gave the lead points, in any of its conversations.
-_SCORES: Final = sql("""
-SELECT s.conversation_id, s.label, s.points, s.created_at
-FROM score_entry s JOIN conversation c ON c.id = s.conversation_id
-WHERE c.workspace_id = :workspace AND c.lead_id = :lead
-ORDER BY s.created_at, s.conversation_id, s.node, s.label""")
-# What a lead has consented to, refused and withdrawn, newest first.
-_CONSENTS: Final = sql("""
-SELECT id, bot_id, flow_version, node, text, answer, given, user_id, created_at,
-    row_number() OVER (PARTITION BY bot_id, node ORDER BY id DESC) = 1
-FROM consent WHERE workspace_id = :workspace AND lead_id = :lead ORDER BY id DESC""")
 
 _flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
 _FLOWS_CACHED: Final = 1000

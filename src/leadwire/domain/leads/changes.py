@@ -7,38 +7,17 @@ import msgspec
 from leadwire.domain.leads import events, fields, identity, reads, schema, table
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source, StoredLead
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import delete_some, insert, load, param, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, PreconditionFailed, ReadOnlyField, Unavailable
 
 _CONTENTS: Final = ("email", "name", "phone", "company", "score", "custom_fields")
 _LEAD: Final = (table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
-# One or several leads, each with the version it was read with. One whose row somebody else holds is left out: a
-# customer's transaction makes nobody else wait.
-_UPDATE: Final = sql("""
-WITH free AS MATERIALIZED (
-    SELECT new.*, held.place FROM unnest(:event::text[], :workspace::text[], :id::text[], :version::int[],
-        :updated_at::timestamptz[], :email::text[], :name::text[], :phone::text[], :company::text[], :score::int[],
-        :custom_fields::text[])
-        AS new (event, workspace_id, id, version, updated_at, email, name, phone, company, score, custom_fields)
-    CROSS JOIN LATERAL (SELECT ctid AS place FROM lead WHERE lead.workspace_id = new.workspace_id AND lead.id = new.id
-        AND lead.version = new.version LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) held
-)
-UPDATE lead SET updated_at = free.updated_at, email = free.email, name = free.name, phone = free.phone,
-    company = free.company, score = free.score, custom_fields = free.custom_fields::json, version = lead.version + 1
-FROM free WHERE lead.ctid = free.place AND lead.workspace_id = free.workspace_id
-RETURNING free.event""")
+_SQL: Final = load(__file__)
+_UPDATE, _KNOWN, _ONE_AT_A_TIME = (_SQL[name] for name in ("update", "known", "one_at_a_time"))
 _INSERT: Final = insert(
     *(column for column in table.Lead._meta.columns if column._meta.name != "version"),
     end="ON CONFLICT DO NOTHING RETURNING id",
 )
-# The lead of a bot with this e-mail address or, when there is none to compare, this phone number. Its row is locked:
-# one that another transaction gives another address meanwhile is not it.
-_KNOWN: Final = sql("""
-SELECT id FROM lead WHERE workspace_id = :workspace AND bot_id = :bot_id
-  AND (lower(email) = lower(:email) OR (:email::text IS NULL AND phone = :phone))
-ORDER BY created_at LIMIT 1 FOR UPDATE""")
-# Nothing in the table keeps two leads from having one phone number.
-_ONE_AT_A_TIME: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended(:bot_id || :phone, 0))")
 _DELETE: Final = statement(table.Lead.delete().where(*_LEAD))
 _DELETE_SOME: Final = delete_some(table.Lead)
 

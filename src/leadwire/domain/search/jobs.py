@@ -16,7 +16,7 @@ import msgspec
 from leadwire.domain.search import documents
 from leadwire.domain.search.changes import LOCK
 from leadwire.infrastructure import db, jobs
-from leadwire.infrastructure.db.statements import Statement, lists, sql
+from leadwire.infrastructure.db.statements import Statement, lists, load, sql
 from leadwire.infrastructure.jobs import Claimed, Offer, chore, job
 
 MOST: Final = 1000
@@ -24,18 +24,9 @@ MOST: Final = 1000
 _FULL_LOOK_EVERY: Final = 60.0  # seconds
 _next_full_look = 0.0  # by time.monotonic
 
-# The changes of the last 10,000 numbers, or all. An old snapshot keeps those that were taken in the index.
-_TAKE: Final = sql("""
-DELETE FROM search_due WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM search_due
-    WHERE number > CASE WHEN :everything THEN 0 ELSE (SELECT last_value - 10000 FROM search_due_number_seq) END
-    ORDER BY number DESC LIMIT :most FOR UPDATE SKIP LOCKED)) RETURNING workspace_id, subject""")
+_SQL: Final = load(__file__)
+_TAKE, _WRITE, _NOTES, _LEADS = (_SQL[name] for name in ("take", "write", "notes", "leads"))
 _TRY: Final = sql(f"SELECT pg_try_advisory_xact_lock({LOCK})")
-_WRITE: Final = sql("""
-INSERT INTO search_document (id, workspace_id, kind, created_at, lexemes)
-SELECT id, :workspace, :kind, created_at, lexemes::tsvector
-FROM unnest(:id::text[], :created_at::timestamptz[], :lexemes::text[]) AS made (id, created_at, lexemes)
-ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, lexemes = excluded.lexemes""")
 
 # What conversations are found by; what was erased is not.
 _CONVERSATIONS: Final = sql(f"""
@@ -43,15 +34,6 @@ SELECT c.id, c.created_at, c.bot_id, c.status, c.tags, c.visitor_name, c.visitor
     SELECT left(string_agg(content, E'\\n' ORDER BY seq), {documents.LONGEST}) FROM message
     WHERE conversation_id = c.id AND content <> '[deleted]') AS text
 FROM conversation c WHERE c.workspace_id = :workspace AND c.id = ANY(:ids::text[])""")
-# What notes are found by.
-_NOTES: Final = sql("""
-SELECT n.id, n.created_at, c.bot_id, n.content AS text
-FROM conversation_note n JOIN conversation c ON c.id = n.conversation_id
-WHERE n.workspace_id = :workspace AND n.id = ANY(:ids::text[])""")
-# What leads are found by.
-_LEADS: Final = sql("""
-SELECT id, workspace_id, created_at, bot_id, name, email, phone, company, custom_fields FROM lead
-WHERE workspace_id = :workspace AND id = ANY(:ids::text[])""")
 
 
 def _conversation(row: db.Row) -> tuple[str, Iterable[str]]:

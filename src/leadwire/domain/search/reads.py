@@ -17,7 +17,7 @@ from leadwire.domain.listing.cursors import refused
 from leadwire.domain.listing.keyset import BY_TIME, Found, Keyset
 from leadwire.domain.search.asked import MOST, Asked, Kind, terms
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import load
 
 FEW: Final = 2_000
 COMMON: Final = 20_000
@@ -27,32 +27,9 @@ BEHIND: Final = 10_000
 """Changes: some ten seconds of writing."""
 _front = 0  # where the oldest change that waits was last: below it there may be many that are gone (decision 30)
 
-# Some of the documents with these lexemes. The limit is inside, so that the index of lexemes is the only way to them.
-_SOME: Final = sql("""
-SELECT id FROM (SELECT id, workspace_id FROM search_document WHERE lexemes @@ :lexemes::tsquery LIMIT :most) found
-WHERE workspace_id = :workspace""")
-# How many documents PostgreSQL expects to have them, by its statistics alone.
-_ESTIMATE: Final = sql("EXPLAIN (FORMAT JSON) SELECT FROM search_document WHERE lexemes @@ :lexemes::tsquery")
-# The newest number of a change, and the oldest that waits.
-_WAITING: Final = sql("""
-SELECT last_value, (SELECT min(number) FROM search_due WHERE number >= :front) FROM search_due_number_seq""")
-# Leads, conversations with the first messages that have one of the words, and notes.
-_LEADS: Final = sql("""
-SELECT id, bot_id, created_at, name, email, phone, company, score,
-    (SELECT string_agg(key || ': ' || value, ' · ') FROM json_each_text(custom_fields)
-        WHERE :pattern <> '' AND value ~* :pattern) AS fields FROM lead
-WHERE workspace_id = :workspace AND id = ANY(:ids::text[])""")
-_CONVERSATIONS: Final = sql("""
-SELECT c.id, c.bot_id, c.created_at, c.status, c.tags, c.messages_count,
-    coalesce(l.name, c.visitor_name, l.email, c.visitor_email) AS name,
-    ARRAY(SELECT (m.role, m.content) FROM message m
-        WHERE m.conversation_id = c.id AND m.content ~* :pattern ORDER BY m.seq LIMIT 3) AS said
-FROM conversation c LEFT JOIN lead l ON l.id = c.lead_id
-WHERE c.workspace_id = :workspace AND c.id = ANY(:ids::text[])""")
-_NOTES: Final = sql("""
-SELECT n.id, n.conversation_id, c.bot_id, n.created_at, n.user_id, n.content
-FROM conversation_note n JOIN conversation c ON c.id = n.conversation_id
-WHERE n.workspace_id = :workspace AND n.id = ANY(:ids::text[])""")
+_SQL: Final = load(__file__)
+_SOME, _ESTIMATE, _WAITING, _LEADS = (_SQL[name] for name in ("some", "estimate", "waiting", "leads"))
+_CONVERSATIONS, _NOTES = _SQL["conversations"], _SQL["notes"]
 
 
 class _Wanted(Struct, frozen=True):

@@ -14,7 +14,7 @@ from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
 from leadwire.delivery.states import ExactState, Outcome
 from leadwire.infrastructure import ids
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import load, sql
 from leadwire.infrastructure.errors import InvalidParameter
 
 LOOKED: Final = 500
@@ -23,39 +23,14 @@ _STAGES: Final = ("delivered", "unfinished", "dead", "cancelled")  # unfinished 
 _SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
     d.due_at, d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject"""
 
-# Ids of events, newest first: of some kinds; with a delivery that is unfinished; with a dead letter; about a subject.
-# `before`, `since` and `until` are event ids. They choose partitions; ALL keeps the planner from thinking that so few
-# events are between them that the order in which the index of the change feed has them is of no use.
-_NEWEST: Final = sql("""
-SELECT newest.id FROM unnest(:kinds::text[]) AS wanted(kind), LATERAL (
-    SELECT v.id, v.xact FROM event v
-    WHERE v.workspace_id = :workspace AND v.kind = wanted.kind
-        AND v.id < ALL(ARRAY[:before, :until]::text[]) AND v.id >= ALL(ARRAY[:since]::text[])
-    ORDER BY v.xact DESC LIMIT :limit) AS newest
-ORDER BY newest.id DESC LIMIT :limit""")
-_UNFINISHED: Final = sql("""
-SELECT DISTINCT d.event_id AS id FROM webhook_endpoint e, LATERAL (
-    (SELECT event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' ORDER BY d.due_at LIMIT :limit)
-    UNION ALL
-    (SELECT event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued' LIMIT :limit)) AS d
-WHERE e.workspace_id = :workspace AND d.event_id < :before AND d.event_id >= :since AND d.event_id < :until
-ORDER BY id DESC LIMIT :limit""")
-_DEAD: Final = sql("""
-SELECT DISTINCT d.event_id AS id FROM webhook_endpoint e, LATERAL (
-    SELECT d.event_id FROM delivery_result d
-    WHERE d.workspace_id = :workspace AND d.endpoint_id = e.id AND d.state = 'dead'
-        AND d.event_id < :before AND d.event_id >= :since AND d.event_id < :until
-    ORDER BY d.event_id DESC LIMIT :limit) AS d
-WHERE e.workspace_id = :workspace ORDER BY id DESC LIMIT :limit""")
+_SQL: Final = load(__file__)
+_NEWEST, _UNFINISHED, _DEAD, _ITSELF = (_SQL[name] for name in ("newest", "unfinished", "dead", "itself"))
 # Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
 _SUBJECT: Final = """
 WITH about AS MATERIALIZED (
     SELECT id, kind FROM event WHERE workspace_id = :workspace AND {column} = :subject
 ) SELECT id FROM about WHERE id < :before AND id >= :since AND id < :until AND kind = ANY(:kinds)
 ORDER BY id DESC LIMIT :limit"""
-_ITSELF: Final = sql("""
-SELECT id FROM event WHERE workspace_id = :workspace AND id = :subject AND id < :before AND id >= :since
-    AND id < :until AND kind = ANY(:kinds)""")
 _ABOUT_LEAD: Final = sql(_SUBJECT.format(column="lead_id"))
 _ABOUT_CONVERSATION: Final = sql(_SUBJECT.format(column="conversation_id"))
 

@@ -98,7 +98,7 @@ def load(module: str) -> dict[str, Statement]:
 
     Each begins with a line `-- name: what it does`; other comments have lines of their own.
     """
-    _, *parts = _TITLE.split(Path(module).with_suffix(".sql").read_text())
+    _, *parts = _TITLE.split(Path(module).with_suffix(".sql").read_text(encoding="utf-8"))
     found = {}
     for name, about, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         found[name] = sql(_COMMENT.sub("", text).strip())

@@ -11,48 +11,22 @@ from leadwire.domain.bots.schema import LiveBot, VisitorSession
 from leadwire.domain.bots.table import BlockedVisitor, Visit
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import insert, load, param, statement
 from leadwire.infrastructure.errors import NotFound
 
 _RETRIED_START: Final = 600  # seconds in which a start can be repeated
 
 _ADD: Final = insert(*Visit._meta.columns, nudged_at=None)
 _SAVE_STATE: Final = statement(Visit.update(state=param("state")).where(Visit.conversation_id == param("conversation")))
-# Another token for a session that has begun lately and in which the visitor has said one thing only.
-_RENEW_TOKEN: Final = sql("""
-UPDATE visit SET token_hash = :token_hash WHERE conversation_id = :conversation AND started_at > :since
-    AND 1 = (SELECT count(*) FROM message WHERE conversation_id = :conversation AND role = 'user')
-RETURNING conversation_id""")
-# By the time of the nudge's message.
-_RECORD_NUDGE: Final = sql("""
-UPDATE visit SET nudged_at = (SELECT updated_at FROM conversation WHERE id = :conversation)
-WHERE conversation_id = :conversation""")
-# One row for each rule that gave points; a rule counts once in a conversation.
-_ADD_SCORES: Final = sql("""
-INSERT INTO score_entry (node, label, points, conversation_id, workspace_id, created_at)
-SELECT *, :conversation, :workspace, :now FROM unnest(:node::text[], :label::text[], :points::int[])
-ON CONFLICT DO NOTHING""")
+_SQL: Final = load(__file__)
+_RENEW_TOKEN, _RECORD_NUDGE, _ADD_SCORES = (_SQL[name] for name in ("renew_token", "record_nudge", "add_scores"))
+_BLOCK, _ERASE = _SQL["block"], _SQL["erase"]
 
-# Blocks the network of a conversation's visitor, unless it has been erased.
-_BLOCK: Final = sql("""
-INSERT INTO blocked_visitor (workspace_id, address, conversation_id, user_id, created_at)
-SELECT :workspace, address, :conversation_id, :user_id, :now FROM visit
-WHERE workspace_id = :workspace AND conversation_id = :conversation_id AND address IS NOT NULL
-ON CONFLICT DO NOTHING""")
 _BLOCKED_FOR: Final = (
     BlockedVisitor.workspace_id == param("workspace"),
     BlockedVisitor.conversation_id == param("conversation_id"),
 )
 _UNBLOCK: Final = statement(BlockedVisitor.delete().where(*_BLOCKED_FOR).returning(BlockedVisitor.conversation_id))
-# Erases why the leads of conversations have their score, what their visitors consented to, and from which networks they
-# came.
-_ERASE: Final = sql("""
-WITH scores AS (
-    DELETE FROM score_entry WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
-), consents AS (
-    DELETE FROM consent WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
-)
-UPDATE visit SET address = NULL WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)""")
 
 
 async def start(

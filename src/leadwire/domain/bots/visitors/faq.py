@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.domain.conversations.schema import MAX_TEXT
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.http_client import httpx
 from leadwire.infrastructure.settings import Settings
 
@@ -42,28 +42,7 @@ _RULES: Final = (
 )
 _MOST_WORDS: Final = 32  # of a question, its first: what a look-up costs is bounded by it, whatever a visitor sends
 
-# The entries that fit a question best: those with at least half of its words (stop words do not count). The bot's
-# entries are read by its id, not by the words, which may be in very many entries of other bots. Each entry's vector is
-# unpacked once, not once per word, and ranked only if it has enough of them.
-_BEST: Final = sql("""
-WITH word AS MATERIALIZED (
-    SELECT config = 'english'::regconfig AS stem, quote_literal(lexeme)::tsquery AS query
-    FROM (VALUES ('english'::regconfig), ('simple')) configs (config), LATERAL (
-        SELECT lexeme FROM unnest(to_tsvector(config, :text)) ORDER BY positions[1], lexeme LIMIT :words
-    ) first
-), asked AS MATERIALIZED (
-    SELECT array_agg(query) FILTER (WHERE stem) AS words,
-        string_agg(query::text, ' | ') FILTER (WHERE stem)::tsquery AS any_word,
-        string_agg(query::text, ' | ')::tsquery AS any_form
-    FROM word
-)
-SELECT question, answer FROM asked, LATERAL (
-    SELECT id, question, answer, search, strip(search) AS known FROM faq_entry
-    WHERE workspace_id = :workspace AND bot_id = :bot OFFSET 0
-) entry, LATERAL (SELECT count(*) AS met FROM unnest(words) query WHERE known @@ query) counted
-WHERE known @@ any_word AND met * 2 >= cardinality(words)
-ORDER BY met DESC, ts_rank(search, any_form) DESC, id
-LIMIT :most""")
+_BEST: Final = load(__file__)["best"]
 
 
 async def answer(question: Question) -> str | None:

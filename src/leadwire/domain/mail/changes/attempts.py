@@ -11,7 +11,7 @@ from leadwire.delivery.states import Outcome as Attempted
 from leadwire.domain.mail import changes, reads
 from leadwire.domain.mail.schema import JOBS, Claimed, Outcome, State
 from leadwire.infrastructure import db, jobs, settings
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.jobs import Offer
 
 _LEASE: Final = 60.0  # seconds
@@ -21,29 +21,9 @@ _LONGEST_ERROR: Final = 300
 _LIKE: Final[dict[Outcome, Attempted]] = {"sent": "delivered", "failed": "connect_error"}
 _STATES: Final[dict[str, State]] = {"delivered": "sent", "waiting": "waiting"}
 
-# Times are kept to the millisecond, so what is due at once may seem to be due in half of one.
-_CLAIM: Final = sql("""
-UPDATE mail m SET due_at = now() + make_interval(secs => :lease)
-WHERE id = :id AND state = 'waiting' AND due_at <= now() + interval '1 millisecond'
-RETURNING id, workspace_id, kind, recipient, data, attempts, created_at, due_at,
-    EXISTS (SELECT 1 FROM mail_suppression s WHERE s.workspace_id = m.workspace_id AND s.address = m.recipient)""")
-_DUE_IN: Final = sql("""
-SELECT greatest(extract(epoch FROM due_at - now()), 0)::float8 FROM mail WHERE id = :id AND state = 'waiting'""")
-# What came of an attempt, unless the claim has ended.
-_RECORD: Final = sql("""
-UPDATE mail SET state = :state, attempts = attempts + 1, error = :error, due_at = now() + make_interval(secs => :delay),
-    data = CASE WHEN :emptied THEN NULL ELSE data END, finished_at = CASE WHEN :state <> 'waiting' THEN now() END
-WHERE id = :id AND due_at = :held AND state = 'waiting' RETURNING id""")
-_REDRIVE: Final = sql("""
-UPDATE mail SET state = 'waiting', attempts = 0, due_at = now(), finished_at = NULL
-WHERE state = 'dead' AND (:id::text IS NULL OR id = :id) RETURNING priority, id, workspace_id""")
-# Mails that a process of the version before has queued.
-_WITHOUT_JOB: Final = sql("""
-SELECT id, workspace_id, due_at FROM mail m WHERE state = 'waiting' AND priority = :priority
-    AND NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = :kind AND j.key = m.id) ORDER BY due_at LIMIT 1000""")
-_DELETE_OLD: Final = sql("""
-DELETE FROM mail WHERE state = 'sent' AND finished_at < now() - make_interval(days => :sent)
-    OR state = 'dead' AND finished_at < now() - make_interval(days => :dead)""")
+_SQL: Final = load(__file__)
+_CLAIM, _DUE_IN, _RECORD, _REDRIVE = (_SQL[name] for name in ("claim", "due_in", "record", "redrive"))
+_WITHOUT_JOB, _DELETE_OLD = _SQL["without_job"], _SQL["delete_old"]
 
 
 async def claim(mail_id: str) -> Claimed | None:

@@ -20,25 +20,13 @@ from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
 from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserAccount, UserIdentity
 from leadwire.infrastructure import clock, db, ids, telemetry
-from leadwire.infrastructure.db.statements import NOW, columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import NOW, columns, insert, load, param, statement
 from leadwire.infrastructure.errors import Conflict, WorkspaceSuspended
 
 _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
 
-# Two who come at once from one provider take turns: neither makes what the other has just made.
-_LOCK: Final = sql("""
-SELECT w.suspended_at IS NOT NULL AS suspended FROM identity_provider p JOIN workspace w ON w.id = p.workspace_id
-WHERE p.id = :provider FOR NO KEY UPDATE OF p""")
-# Who somebody is; without an account where an admin has removed it.
-_KNOWN: Final = sql("""
-SELECT u.id, u.email, u.role
-FROM user_identity i LEFT JOIN user_account u ON u.id = i.user_id AND u.workspace_id = i.workspace_id
-WHERE i.provider_id = :provider AND i.subject = :subject""")
-# Addresses are given to others when somebody leaves: an account has one person at each provider.
-_BY_EMAIL: Final = sql("""
-SELECT u.id, u.email, u.role, EXISTS (
-    SELECT 1 FROM user_identity i WHERE i.user_id = u.id AND i.provider_id = :provider) AS taken
-FROM user_account u WHERE u.workspace_id = :workspace AND lower(u.email) = :email""")
+_SQL: Final = load(__file__)
+_LOCK, _KNOWN, _BY_EMAIL, _END = (_SQL[name] for name in ("lock", "known", "by_email", "end"))
 _USE_INVITATION: Final = statement(
     Invitation.delete()
     .where(Invitation.workspace_id == param("workspace"), Invitation.email == param("email"))
@@ -55,13 +43,6 @@ _ADD: Final = insert(
 _USE: Final = insert(*columns(SignOnUsed, "hash provider_id until"), end="ON CONFLICT DO NOTHING RETURNING hash")
 # Deletes what would be refused for its age by now.
 forget_used: Final = statement(SignOnUsed.delete().where(SignOnUsed.until < NOW)).rows
-# Of a provider's session; where we do not know which one that is, every session of its person.
-_END: Final = sql("""
-DELETE FROM user_session s WHERE s.provider_id = :provider
-    AND (:sid = '' OR s.provider_session = '' OR s.provider_session = :sid)
-    AND ((:sid <> '' AND :subject = '' AND s.provider_session = :sid) OR s.user_id = (
-        SELECT user_id FROM user_identity i WHERE i.provider_id = :provider AND i.subject = :subject))
-RETURNING s.id""")
 
 
 class _Found(Struct, frozen=True):

@@ -1,0 +1,18 @@
+-- days: the days that have partitions
+SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+WHERE i.inhparent = 'event'::regclass AND c.relname ~ '_[0-9]{8}$' ORDER BY day
+
+-- today: today, by the database's clock
+SELECT (now() AT TIME ZONE 'UTC')::date
+
+-- oldest_by_default: the oldest event of a day that had no partition when it came
+SELECT id FROM event_default ORDER BY id LIMIT 1
+
+-- delete_hours: delete plots past retention
+DELETE FROM endpoint_hour WHERE hour < now() - :days * interval '1 day'
+
+-- make: make a day's partitions, and move into them what the default partition has of it
+SELECT make_event_partitions(:day, :day)
+
+-- try_lock: whether this process may work on partitions now: the lock ends with the transaction
+SELECT pg_try_advisory_xact_lock(7223)

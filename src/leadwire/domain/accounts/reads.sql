@@ -1,0 +1,25 @@
+-- key_by_lookup: whose key it is, and what holds for the workspace
+SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, (w.quotas->>'requests')::int,
+    k.networks, k.hash
+FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :lookup AND k.revoked_at IS NULL
+
+-- me: a key and its workspace
+SELECT k.id, k.name, k.scopes, w.id, w.name, k.created_at, k.expires_at
+FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.workspace_id = :workspace AND k.id = :key
+
+-- factors: whether a person has an authenticator app, and how many recovery codes are left
+SELECT totp_secret IS NOT NULL AS app, (SELECT count(*) FROM recovery_code r WHERE r.user_id = u.id) AS codes
+FROM user_account u WHERE id = :user
+
+-- workspaces: every workspace with its state
+SELECT id, name, CASE WHEN deletion_began_at IS NOT NULL THEN 'being deleted' WHEN suspended_at IS NOT NULL
+    THEN 'suspended' ELSE 'active' END AS state, created_at FROM workspace ORDER BY created_at, id
+
+-- agent_online: whether one of the users who may answer visitors has a session with the inbox open
+SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id
+WHERE u.workspace_id = :workspace AND u.role IN ('admin', 'agent') AND s.present_at > :since)
+
+-- offer: an invitation that can still be used
+-- Without an e-mail address, whoever opens it chooses.
+SELECT workspace_id, name AS workspace_name, email, role, sso_enforced
+FROM invitation i JOIN workspace w ON w.id = i.workspace_id WHERE i.hash = :hash AND i.expires_at > :now

@@ -1,0 +1,27 @@
+-- renew_token: another token for a session that has begun lately and in which the visitor has said one thing only
+UPDATE visit SET token_hash = :token_hash WHERE conversation_id = :conversation AND started_at > :since
+    AND 1 = (SELECT count(*) FROM message WHERE conversation_id = :conversation AND role = 'user')
+RETURNING conversation_id
+
+-- record_nudge: note when the visitor was nudged: at the time of that message
+UPDATE visit SET nudged_at = (SELECT updated_at FROM conversation WHERE id = :conversation)
+WHERE conversation_id = :conversation
+
+-- add_scores: one row for each rule that gave points; a rule counts once in a conversation
+INSERT INTO score_entry (node, label, points, conversation_id, workspace_id, created_at)
+SELECT *, :conversation, :workspace, :now FROM unnest(:node::text[], :label::text[], :points::int[])
+ON CONFLICT DO NOTHING
+
+-- block: block the network of a conversation's visitor, unless it has been erased
+INSERT INTO blocked_visitor (workspace_id, address, conversation_id, user_id, created_at)
+SELECT :workspace, address, :conversation_id, :user_id, :now FROM visit
+WHERE workspace_id = :workspace AND conversation_id = :conversation_id AND address IS NOT NULL
+ON CONFLICT DO NOTHING
+
+-- erase: erase all that leads of these conversations have because of their visitors
+WITH scores AS (
+    DELETE FROM score_entry WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
+), consents AS (
+    DELETE FROM consent WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
+)
+UPDATE visit SET address = NULL WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)

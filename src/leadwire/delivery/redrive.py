@@ -46,10 +46,6 @@ _LONGEST_STEP: Final = 5.0  # seconds' worth at once, after a pause of the proce
 _BIGGEST_STEP: Final = 2000  # deliveries
 
 _RUNNING: Final = sql("SELECT id, workspace_id FROM redrive_job WHERE state = 'running'")
-# A job that runs, and how many deliveries its rate allows by now.
-_JOB: Final = sql("""
-SELECT *, least(:longest, extract(epoch FROM now() - stepped_at)::float8) * per_second AS allowed FROM redrive_job
-WHERE id = :id AND state = 'running' FOR UPDATE""")
 
 # The dead letters that meet the criteria.
 _DEAD: Final = """
@@ -76,16 +72,7 @@ _NEXT_PAST: Final = sql(f"""
 SELECT v.id AS event_id, e.id AS endpoint_id {_PAST} AND (v.id, e.id) > (:after_event, :after_endpoint)
   AND v.id >= :after_event
 ORDER BY v.id LIMIT :allowed""")
-_DEAD_OF_EVENT: Final = sql("""
-SELECT event_id, endpoint_id FROM delivery_result
-WHERE event_id = :event_id AND state = 'dead' AND NOT test AND (:workspace::text IS NULL OR workspace_id = :workspace)
-  AND (:endpoint_id::text IS NULL OR endpoint_id = :endpoint_id)""")
 
-# The deliveries to an endpoint that have ended and have one of these numbers.
-_NUMBERED: Final = sql("""
-SELECT event_id, endpoint_id FROM delivery_result
-WHERE endpoint_id = :endpoint_id AND (:workspace::text IS NULL OR workspace_id = :workspace)
-  AND sequence BETWEEN :first AND :last AND state IN ('delivered', 'dead')""")
 
 _ONE: Final = "event_id = :event_id AND endpoint_id = :endpoint_id AND workspace_id = :workspace AND NOT test"
 _ENDED: Final = sql(f"SELECT event_id, endpoint_id FROM delivery_result WHERE {_ONE}")
@@ -96,22 +83,13 @@ RETURNING 1""")
 
 _SQL: Final = load(__file__)
 _EVENTS, _UNFINISHED, _AGAIN = _SQL["events"], _SQL["unfinished"], _SQL["again"]
+_JOB, _DEAD_OF_EVENT, _NUMBERED, _STEPPED = (_SQL[name] for name in ("job", "dead_of_event", "numbered", "stepped"))
+_INSERT = _SQL["insert"]
 
-# A job's place after a batch.
-_STEPPED: Final = sql("""
-UPDATE redrive_job SET done = done + :moved, after_event = :after_event, after_endpoint = :after_endpoint,
-    stepped_at = now(), updated_at = now(), state = CASE WHEN :finished THEN 'finished' ELSE state END
-WHERE id = :id""")
 
 _COUNT_DEAD: Final = sql(f"SELECT count(*) {_DEAD}")
 _COUNT_PAST: Final = sql(f"SELECT count(*) {_PAST}")
 
-# A job whose first step may begin at once, with a second's worth.
-_INSERT: Final = sql("""
-INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, kinds, outcomes, replay, per_second,
-    state, total, stepped_at, created_at, updated_at)
-VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :outcomes, :replay, :per_second,
-    :state, :total, now() - interval '1 second', :now, :now)""")
 
 _MOVE: Final = statement(
     RedriveJob.update({RedriveJob.state: param("after"), RedriveJob.stepped_at: NOW, RedriveJob.updated_at: NOW})

@@ -39,3 +39,28 @@ WITH asked AS (
       AND d.state = 'waiting' AND d.due_at < 'infinity'
 )
 SELECT endpoint_id, subject FROM again
+
+-- job: a job that runs, and how many deliveries its rate allows by now
+SELECT *, least(:longest, extract(epoch FROM now() - stepped_at)::float8) * per_second AS allowed FROM redrive_job
+WHERE id = :id AND state = 'running' FOR UPDATE
+
+-- dead_of_event: the dead letters of an event
+SELECT event_id, endpoint_id FROM delivery_result
+WHERE event_id = :event_id AND state = 'dead' AND NOT test AND (:workspace::text IS NULL OR workspace_id = :workspace)
+  AND (:endpoint_id::text IS NULL OR endpoint_id = :endpoint_id)
+
+-- numbered: the deliveries to an endpoint that have ended and have one of these numbers
+SELECT event_id, endpoint_id FROM delivery_result
+WHERE endpoint_id = :endpoint_id AND (:workspace::text IS NULL OR workspace_id = :workspace)
+  AND sequence BETWEEN :first AND :last AND state IN ('delivered', 'dead')
+
+-- stepped: a job's place after a batch
+UPDATE redrive_job SET done = done + :moved, after_event = :after_event, after_endpoint = :after_endpoint,
+    stepped_at = now(), updated_at = now(), state = CASE WHEN :finished THEN 'finished' ELSE state END
+WHERE id = :id
+
+-- insert: a job whose first step may begin at once, with a second's worth
+INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, kinds, outcomes, replay, per_second,
+    state, total, stepped_at, created_at, updated_at)
+VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :outcomes, :replay, :per_second,
+    :state, :total, now() - interval '1 second', :now, :now)

@@ -5,7 +5,7 @@ import pytest
 from leadwire.domain.bots.table import Bot
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import any_of, columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import any_of, columns, insert, load, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
 
@@ -33,6 +33,23 @@ def test_a_constant_is_part_of_the_text_so_that_a_partial_index_serves_it():
 def test_what_cannot_be_written_as_a_constant_fails_at_import(constant):
     with pytest.raises(TypeError):
         statement(Lead.select(Lead.id).where(Lead.name == constant))
+
+
+def test_a_file_of_sql_has_statements_by_name(tmp_path):
+    (tmp_path / "reads.sql").write_text("""-- What is read here.
+
+-- newest: the newest events
+-- Materialized: else all are read.
+SELECT :most
+
+-- with_2xx: those that were answered
+SELECT 2
+""")
+    found = load(str(tmp_path / "reads.py"))
+    assert {name: (one.about, one.text) for name, one in found.items()} == {
+        "newest": ("the newest events", "SELECT $1"),
+        "with_2xx": ("those that were answered", "SELECT 2"),
+    }
 
 
 def test_text_has_places_by_name_and_keeps_its_casts():

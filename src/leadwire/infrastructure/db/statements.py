@@ -18,7 +18,7 @@ from piccolo.table import Table
 from leadwire.infrastructure.db import DB, Row
 
 _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
-_TITLE: Final = re.compile(r"^-- (\w+): (.+)\n", re.MULTILINE)
+_TITLE: Final = re.compile(r"^-- ([a-z0-9_]+): (.+)\n", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^ *--.*\n", re.MULTILINE)
 
 
@@ -96,7 +96,7 @@ def sql(text: str, *, after: int = 0) -> Statement:
 def load(module: str) -> dict[str, Statement]:
     """The statements of the file of SQL beside a module (its `__file__`), by name.
 
-    Each begins with a line `-- name: what it does`; other comments have lines of their own.
+    Each begins with a line `-- name: what it does`, its name in small letters; other comments have lines of their own.
     """
     _, *parts = _TITLE.split(Path(module).with_suffix(".sql").read_text(encoding="utf-8"))
     found = {}

@@ -278,7 +278,7 @@ def test_status_and_ledger_tell_the_truth(up: Up) -> None:
     status = up.json("status")
     assert set(status) == {
         "unrelayed", "deliveries", "overdue", "behind", "paused_endpoints", "dead_letters", "set_aside", "streams",
-        "workers", "jobs", "background_seconds",
+        "workers", "silent_workers", "jobs", "background_seconds",
     }  # fmt: skip
     assert len(status["workers"]) >= 1
     ledger = up.json("ledger")

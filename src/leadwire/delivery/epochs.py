@@ -18,7 +18,7 @@ from piccolo.table import Table
 
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import load, sql
+from leadwire.infrastructure.db.statements import sql
 
 
 class Epoch(Table, db=DB, tablename="epoch"):
@@ -60,8 +60,16 @@ SELECT nextval('outbox_position'), {_SERVER},
         ELSE pg_postmaster_start_time() END))
 WHERE {_SERVER} IS DISTINCT FROM (SELECT server FROM epoch ORDER BY first_position DESC LIMIT 1)
 RETURNING last_event, EXISTS (SELECT 1 FROM epoch) AS followed""")
-_SQL: Final = load(__file__)
-_BEGUN, _SPANS = _SQL["begun"], _SQL["spans"]
+# The epochs that followed one of another server, the latest first.
+_BEGUN: Final = sql("""
+SELECT started_at, last_event FROM (SELECT *, lag(server) OVER (ORDER BY first_position) AS before FROM epoch) epoch
+WHERE before IS NOT NULL ORDER BY first_position DESC LIMIT 10""")
+
+# The first position of each epoch, that of the next one, and the newest event before that. One before all is not noted.
+_SPANS: Final = sql("""
+SELECT first_position, lead(first_position) OVER up, lead(last_event, 1, 'evt_z') OVER up AS newest
+FROM (SELECT first_position, last_event FROM epoch UNION ALL VALUES (0, NULL)) epoch
+WINDOW up AS (ORDER BY first_position) ORDER BY first_position""")
 
 # Waits for transactions that have recorded an event: theirs have positions of the old epoch. The parent is enough,
 # because every INSERT locks it.

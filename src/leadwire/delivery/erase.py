@@ -10,7 +10,7 @@ from typing import Final
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.table import END_CANCELED
 from leadwire.infrastructure import batches, db, ids
-from leadwire.infrastructure.db.statements import Statement, load, sql
+from leadwire.infrastructure.db.statements import Statement, sql
 
 _ALL: Final = list(KINDS)
 _AT_ONCE: Final = 2_000  # events of each kind that are blanked
@@ -33,8 +33,10 @@ WHERE v.id = d.event_id AND d.state = 'dead' AND {_ABOUT}""")
 _BLANK_ANSWERS: Final = sql(f"""
 UPDATE attempt a SET response_body = NULL, response_headers = NULL, error = NULL
 FROM event v WHERE v.id = a.event_id AND {_ABOUT}""")
-_SQL: Final = load(__file__)
-_SOME, _LAST, _IN_ORDER = (_SQL[name] for name in ("some", "last", "in_order"))
+# Some events of a workspace, without those that a worker may be sending. Locked first, as by whoever sends them again.
+_SOME: Final = sql("""
+SELECT id FROM event v WHERE workspace_id = :workspace AND NOT EXISTS (
+    SELECT 1 FROM delivery d WHERE d.event_id = v.id AND d.lease_until > now()) LIMIT :most FOR UPDATE""")
 _ANY: Final = sql("SELECT EXISTS (SELECT 1 FROM event WHERE workspace_id = :workspace)")
 _OF_EVENTS: Final = "{0} = ANY(:ids::text[]) AND {0} BETWEEN :first AND :last"
 # What is still to be done first, so that nothing of it ends behind the sweep; events last, which the others hang on.
@@ -55,6 +57,12 @@ FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
     ORDER BY xact LIMIT :most) old"""
 _SOME_OLD: Final = sql(f"SELECT id {_OLD}")
 _COUNT_OLD: Final = sql(f"SELECT count(*), min(id) {_OLD}")
+_LAST: Final = sql("""
+SELECT max(last.id) FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
+    SELECT id FROM event v WHERE workspace_id = :workspace AND v.kind = known.kind ORDER BY xact DESC LIMIT 1) last""")
+# By the index of workspace, kind and xact, however few events the planner expects in the span: else it reads those of
+# everybody.
+_IN_ORDER: Final = sql("SELECT set_config('enable_sort', 'off', true)")
 # Finished, they are in no other's hands; dead letters could be sent again.
 _BLANK_OLD: Final = (
     sql(f"UPDATE event SET body = '' WHERE {_OF_EVENTS.format('id')}"),

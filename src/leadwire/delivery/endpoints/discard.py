@@ -13,7 +13,7 @@ from leadwire.delivery.endpoints import due
 from leadwire.delivery.table import END_CANCELED
 from leadwire.infrastructure import batches, db, jobs
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import load, sql
+from leadwire.infrastructure.db.statements import sql
 
 BATCH: Final = 1000  # deliveries
 
@@ -25,10 +25,16 @@ class Discard(Table, db=DB, tablename="discard"):
     until = Timestamptz()
 
 
-_SQL: Final = load(__file__)
-_START, _WAITING, _HELD, _COUNT = (_SQL[name] for name in ("start", "waiting", "held", "count"))
+# Cancel what waits by now; a second call includes what came after the first.
+_START: Final = sql("""
+INSERT INTO discard (endpoint_id, until) VALUES (:endpoint_id, clock_timestamp())
+ON CONFLICT (endpoint_id) DO UPDATE SET until = EXCLUDED.until""")
 _ALL: Final = sql("SELECT endpoint_id FROM discard")
 _ONE: Final = sql("SELECT until FROM discard WHERE endpoint_id = :endpoint_id FOR UPDATE")
+# A batch of what waits. What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
+_WAITING: Final = sql("""
+SELECT event_id FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting' AND created_at <= :until
+LIMIT :batch FOR UPDATE""")
 # They end as canceled.
 _CANCEL: Final = sql(f"""
 WITH canceled AS (
@@ -37,6 +43,12 @@ WITH canceled AS (
 )
 {END_CANCELED}""")
 _FINISH: Final = sql("DELETE FROM discard WHERE endpoint_id = :endpoint_id")
+# Subjects whose first delivery may have been among those.
+_HELD: Final = sql("""
+SELECT DISTINCT endpoint_id, subject FROM delivery
+WHERE endpoint_id = :endpoint_id AND subject IS NOT NULL AND state = 'waiting' AND due_at = 'infinity'""")
+# Deliveries that wait for an endpoint.
+_COUNT: Final = sql("SELECT count(*) FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting'")
 
 
 async def start(endpoint_id: str, workspace: str = "") -> None:

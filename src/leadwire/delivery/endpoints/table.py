@@ -8,7 +8,7 @@ from piccolo.table import Table
 
 from leadwire.infrastructure import secret_box
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import load, statement
+from leadwire.infrastructure.db.statements import sql, statement
 from leadwire.infrastructure.errors import OperatorError
 
 LARGEST_WINDOW: Final = 256
@@ -66,8 +66,16 @@ SEALED: Final = (
 _LATEST: Final = statement(
     WebhookEndpoint.select(WebhookEndpoint.secret).order_by(WebhookEndpoint.id, ascending=False), "LIMIT 1"
 )
-_SQL: Final = load(__file__)
-_EXISTS, _BY_KEY, _SUBSCRIBED = (_SQL[name] for name in ("exists", "by_key", "subscribed"))
+# Whether the table is there.
+_EXISTS: Final = sql("SELECT to_regclass('webhook_endpoint') IS NOT NULL")
+# One secret of every key that secrets were sealed with, and of how many endpoints they are.
+_BY_KEY: Final = sql("""
+SELECT DISTINCT ON (key) substring(secret FOR 4) AS key, secret, count(*) OVER (PARTITION BY substring(secret FOR 4))
+FROM webhook_endpoint ORDER BY key""")
+# Those of some workspaces that have an endpoint for a kind of event.
+_SUBSCRIBED: Final = sql("""
+SELECT DISTINCT workspace_id FROM webhook_endpoint
+WHERE workspace_id = ANY(:workspaces::text[]) AND enabled AND :kind = ANY(events)""")
 
 
 class Secrets(NamedTuple):

@@ -14,13 +14,24 @@ from redis.asyncio import Redis
 from leadwire.delivery.monitoring import invariants
 from leadwire.delivery.monitoring.invariants import Check
 from leadwire.infrastructure import db, jobs
-from leadwire.infrastructure.db.statements import load, sql
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.settings import Settings
 
 _ASK: Final = sql("INSERT INTO ledger_check (alone) VALUES (true) ON CONFLICT (alone) DO UPDATE SET asked_at = now()")
 _LAST: Final = sql("SELECT checked_at, result, checked_at >= asked_at FROM ledger_check")
-_SQL: Final = load(__file__)
-_DUE, _CONFIGURE, _KEEP = (_SQL[name] for name in ("due", "configure", "keep"))
+# The time, if a check is due.
+_DUE: Final = sql("""
+SELECT now() WHERE NOT EXISTS (
+    SELECT 1 FROM ledger_check WHERE checked_at >= asked_at AND checked_at > now() - interval '1 day')""")
+# Connections of this process read by indexes alone, with plans that are kept, and no transaction of theirs may idle for
+# long. Here, whole tables are read, and Redis may take its time to answer, or not to.
+_CONFIGURE: Final = sql("""
+SELECT set_config(name, value, true) FROM (VALUES ('enable_seqscan', 'on'), ('enable_hashjoin', 'on'),
+    ('enable_mergejoin', 'on'), ('plan_cache_mode', 'force_custom_plan'),
+    ('idle_in_transaction_session_timeout', '10min')) AS chosen (name, value)""")
+_KEEP: Final = sql("""
+INSERT INTO ledger_check (alone, asked_at, checked_at, result) VALUES (true, :at, :at, :result)
+ON CONFLICT (alone) DO UPDATE SET checked_at = excluded.checked_at, result = excluded.result""")
 
 
 class Result(Struct, frozen=True):

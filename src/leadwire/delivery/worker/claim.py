@@ -19,7 +19,7 @@ from leadwire.delivery.table import END_CANCELED
 from leadwire.delivery.transport.identity import Identity
 from leadwire.delivery.worker.attempt import ClaimedDelivery
 from leadwire.infrastructure import db, ids, secret_box, telemetry
-from leadwire.infrastructure.db.statements import Statement, lists, load, sql
+from leadwire.infrastructure.db.statements import Statement, lists, sql
 from leadwire.infrastructure.errors import OperatorError
 
 ASKED: Final = """unnest(:events::text[], :endpoints::text[], :attempts::smallint[])
@@ -73,8 +73,18 @@ _PUT_BACK: Final = sql(f"""
 UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {ASKED}
 WHERE d.event_id = ANY(:events::text[]) AND d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
   AND d.attempts = asked.attempts AND d.state = 'queued' AND coalesce(d.owner, :owner) = :owner""")
-_SQL: Final = load(__file__)
-_RELEASE, _NARROW = _SQL["release"], _SQL["narrow"]
+# What this worker has claimed and is not at work on any more.
+_RELEASE: Final = sql("""
+UPDATE delivery SET owner = NULL, lease_until = NULL
+WHERE state = 'queued' AND owner = :owner AND lease_until < now()
+  AND (event_id, endpoint_id, attempts) NOT IN (
+      SELECT * FROM unnest(:events::text[], :endpoints::text[], :attempts::smallint[]))""")
+# No more deliveries of an endpoint are queued at a time than it may have POSTs, and those not at once.
+_NARROW: Final = sql("""
+UPDATE webhook_endpoint e SET admission_window = greatest(1, least(256, asked.posts)),
+    due_at = now() + asked.pause * interval '1 second'
+FROM unnest(:endpoints::text[], :posts::int[], :pauses::float8[]) AS asked(endpoint_id, posts, pause)
+WHERE e.id = asked.endpoint_id""")
 
 
 class Claim(NamedTuple):

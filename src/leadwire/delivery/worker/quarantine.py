@@ -14,7 +14,7 @@ from leadwire.delivery.streams import Entry, Key, push
 from leadwire.delivery.table import Delivery
 from leadwire.delivery.worker.claim import ASKED, asked
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.db.statements import if_given, load, sql, statement
+from leadwire.infrastructure.db.statements import if_given, sql, statement
 
 # Let what the entries name wait for an operator.
 _SET_ASIDE: Final = sql(f"""
@@ -31,8 +31,20 @@ _ENDPOINTS: Final = statement(
         Delivery.set_aside_at.is_not_null(), if_given(Delivery.event_id, "event_id")
     )
 )
-_SQL: Final = load(__file__)
-_RELEASE, _LIST = _SQL["release"], _SQL["list"]
+# Queue what is set aside; what was redriven meanwhile and comes before it in an order is sent first.
+_RELEASE: Final = sql("""
+UPDATE delivery d SET set_aside_at = NULL, state = CASE WHEN behind THEN 'waiting' ELSE 'queued' END,
+    due_at = CASE WHEN behind THEN d.due_at ELSE now() END, queued_at = CASE WHEN NOT behind THEN now() END
+FROM (SELECT a.event_id, a.endpoint_id, EXISTS (SELECT 1 FROM delivery f WHERE f.endpoint_id = a.endpoint_id
+        AND f.subject = a.subject AND f.position < a.position) AS behind
+    FROM delivery a WHERE a.set_aside_at IS NOT NULL AND (:event_id::text IS NULL OR a.event_id = :event_id)) aside
+WHERE d.event_id = aside.event_id AND d.endpoint_id = aside.endpoint_id AND d.set_aside_at IS NOT NULL
+RETURNING d.event_id, d.endpoint_id, d.attempts, d.state""")
+
+# What is set aside, with the kind of its event.
+_LIST: Final = sql("""
+SELECT d.event_id, d.endpoint_id, v.kind FROM delivery d JOIN event v ON v.id = d.event_id
+WHERE d.set_aside_at IS NOT NULL ORDER BY d.set_aside_at, d.event_id""")
 
 
 async def set_aside(entries: Sequence[Entry]) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from leadwire.domain.listing.listing import Figures, Listing
 from leadwire.domain.listing.queries import PageQuery, SearchQuery
 from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.db.statements import load, param, sql, statement
+from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.ids import is_id
 
 
@@ -77,8 +77,12 @@ _LIST: Final = _Conversations(
 )
 page, search, total, export = _LIST.page, _LIST.search, _LIST.total, _LIST.export
 filters, source = _NEWEST.used, _NEWEST.source
-_SQL: Final = load(__file__)
-_OPENERS, _PLACES = _SQL["openers"], _SQL["places"]
+# For each conversation its lead's name and the visitor's first message.
+_OPENERS: Final = sql("""
+SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON l.id = c.lead_id WHERE c.id = asked.id),
+    (SELECT left(content, 200) FROM message WHERE conversation_id = asked.id AND role = 'user'
+    ORDER BY conversation_id, seq LIMIT 1)
+FROM unnest(:conversation_ids::text[]) AS asked (id)""")
 
 _OF_LEAD: Final = statement(
     Table.select(*schema.LIST_COLUMNS.split(", ")).where(
@@ -99,6 +103,12 @@ _MESSAGES_COUNT: Final = statement(
         Table.workspace_id == param("workspace"), Table.id == param("conversation_id")
     )
 )
+# The place of a visitor's message, and of their next one.
+_PLACES: Final = sql("""
+SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversation_id AND n.seq > m.seq
+    AND n.role = 'user') AS next
+FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversation_id
+  AND client_message_id = :client_message_id""")
 # What operators noted in a conversation for each other, oldest first. Never part of an event or of /v1.
 notes: Final = statement(
     ConversationNote.select("id", "user_id", "content", "created_at")

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from leadwire.domain.conversations.schema import ConversationNotFound
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import Statement, load, sql
+from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.ids import is_id
 
 Place = Literal["mentions", "waiting", "mine", "theirs", "bot", "snoozed"]
@@ -70,7 +70,16 @@ LEFT JOIN conversation_read r ON r.user_id = :user_id AND r.conversation_id = c.
 LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at, m.user_id FROM message m WHERE m.conversation_id = c.id
     ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true
 ORDER BY {again}"""
-_ONE: Final = load(__file__)["one"]
+# What the inbox needs to know of the conversation that is open.
+_ONE: Final = sql("""
+SELECT status, assigned_to, tags, snoozed_until, end_due_at, first_response_at, handoff_requested_at,
+    seen_by_visitor_seq, messages_count, rating, rating_comment,
+    CASE WHEN status = 'ended' THEN 'ended' WHEN status = 'active' THEN 'bot' WHEN assigned_to IS NULL THEN 'waiting'
+        WHEN assigned_to <> :user_id THEN 'theirs' WHEN snoozed_until > :now THEN 'snoozed' ELSE 'mine' END AS place,
+    (SELECT seq FROM conversation_read r WHERE r.user_id = :user_id AND r.conversation_id = c.id) AS read_seq,
+    (SELECT mentioned_at FROM conversation_read r WHERE r.user_id = :user_id AND r.conversation_id = c.id)
+        AS mentioned_at
+FROM conversation c WHERE workspace_id = :workspace AND id = :id""")
 
 
 class Wanted(Struct, frozen=True):

@@ -7,7 +7,7 @@ from leadwire.domain.exports import reads
 from leadwire.domain.exports.schema import Export, ExportCanceled, Format, Kind, TooManyExports
 from leadwire.domain.exports.table import ExportJob
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import columns, insert, load, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 
 MOST_OPEN: Final = 20
 """Exports of a workspace that are neither completed nor canceled nor expired."""
@@ -15,11 +15,16 @@ LASTS: Final = timedelta(hours=24)
 _KEPT: Final = timedelta(days=7)  # to be told that it has expired
 
 _LOCK: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended(:workspace, 8))")
-_SQL: Final = load(__file__)
-_COUNT, _NOTE = _SQL["count"], _SQL["note"]
+_COUNT: Final = sql("""
+SELECT count(*) FROM export_job WHERE workspace_id = :workspace AND created_at > :since
+    AND completed_at IS NULL AND canceled_at IS NULL""")
 _ADD: Final = insert(*columns(ExportJob, "id workspace_id kind format query created_at expires_at"))
 _OF_ONE: Final = (ExportJob.workspace_id == param("workspace"), ExportJob.id == param("id"))
 _CANCEL: Final = statement(ExportJob.update(canceled_at=param("now")).where(*_OF_ONE, ExportJob.canceled_at.is_null()))
+# Count rows that were sent, unless the export was canceled.
+_NOTE: Final = sql("""
+UPDATE export_job SET sent = sent + :sent, completed_at = CASE WHEN :ended THEN :now::timestamptz ELSE completed_at END
+WHERE workspace_id = :workspace AND id = :id AND canceled_at IS NULL RETURNING 1""")
 _DELETE_OLD: Final = statement(ExportJob.delete().where(ExportJob.created_at < param("before")))
 
 

@@ -12,7 +12,7 @@ from leadwire.domain.listing.queries import PageQuery, SearchQuery
 from leadwire.domain.search import documents
 from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.db.statements import load, param, sql, statement
+from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
@@ -183,8 +183,15 @@ _FIND: Final = table.Lead.select(*COLUMNS.split(", "), table.Lead.version).where
 )
 _STORED: Final = statement(_FIND)
 _LOCKED: Final = statement(_FIND, "FOR UPDATE")
-_SQL: Final = load(__file__)
-_HOLDER, _FIELDS = _SQL["holder"], _SQL["fields"]
+# The lead of the same bot that has this e-mail address.
+_HOLDER: Final = sql("""
+SELECT other.id FROM lead JOIN lead other USING (workspace_id, bot_id)
+WHERE workspace_id = :workspace AND lead.id = :lead_id AND lower(other.email) = lower(:email)""")
+# The custom fields of the newest leads.
+_FIELDS: Final = sql("""
+SELECT key, count(*) FROM (SELECT custom_fields FROM lead WHERE workspace_id = :workspace
+    ORDER BY created_at DESC, id DESC LIMIT 300) newest CROSS JOIN LATERAL json_object_keys(custom_fields) AS key
+GROUP BY key ORDER BY 2 DESC, 1 LIMIT 100""")
 # Each bot's lead with this e-mail address, by the index of bot and address.
 _WITH_EMAIL: Final = sql(f"""
 SELECT {COLUMNS} FROM (SELECT id AS bot FROM bot WHERE workspace_id = :workspace) bots

@@ -19,7 +19,7 @@ from leadwire.domain.listing.exported import Part, select, shown, with_parts
 from leadwire.domain.mail.table import Mail, MailSuppression
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import NotFound
 
 Row = dict[str, Any]
@@ -30,8 +30,10 @@ _AT_ONCE: Final = 50  # events
 _MINE: Final = "workspace_id = :workspace AND {} = :id"
 _LEAD: Final = select(Lead, _MINE.format("id"), "id")
 _CONSENTS: Final = select(Consent, _MINE.format("lead_id"), "id", "lead_id")
-_SQL: Final = load(__file__)
-_CONVERSATION_IDS, _EVENT_IDS = _SQL["conversation_ids"], _SQL["event_ids"]
+# Also the conversation in which the lead was captured, if its visitor has become another lead since.
+_CONVERSATION_IDS: Final = sql("""
+SELECT id FROM conversation WHERE workspace_id = :workspace
+  AND (lead_id = :id OR id = (SELECT conversation_id FROM lead WHERE id = :id)) ORDER BY created_at, id""")
 _CONVERSATION: Final = select(Conversation, _MINE.format("id"), "id", "lead_id")
 _IN_CONVERSATION: Final = {
     name: select(table, _MINE.format("conversation_id"), order, "conversation_id")
@@ -41,6 +43,11 @@ _IN_CONVERSATION: Final = {
         ("blocks", BlockedVisitor, "created_at"),
     )
 }  # fmt: skip
+# Materialized: else the planner may read every event there is, in the order of their ids.
+_EVENT_IDS: Final = sql("""
+WITH about AS MATERIALIZED (
+    SELECT id FROM event WHERE workspace_id = :workspace AND (lead_id = :id OR conversation_id = ANY(:conversations))
+) SELECT id FROM about ORDER BY id""")
 _EVENTS: Final = select(RecordedEvent, "id = ANY(:ids::text[]) AND id BETWEEN :first AND :last", "id")
 _OF_EVENTS: Final = (
     Part("deliveries", EveryDelivery, "event_id, endpoint_id"),

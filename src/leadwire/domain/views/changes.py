@@ -4,15 +4,27 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import load, sql
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 MOST_COLUMNS: Final = 6
 _MOST_VIEWS: Final = 50  # of a person, and of everybody together
 _LONGEST_NAME: Final = 60
 
-_SQL: Final = load(__file__)
-_CHOOSE, _SAVE, _REMOVE = (_SQL[name] for name in ("choose", "save", "remove"))
+# The columns of a person are kept under no name.
+_CHOOSE: Final = sql("""
+INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
+VALUES (:id, :workspace, :user_id, '', '', :columns, :now)
+ON CONFLICT (workspace_id, coalesce(user_id, ''), lower(name)) DO UPDATE SET columns = excluded.columns""")
+# Adds a view unless there are as many as there may be.
+_SAVE: Final = sql("""
+INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
+SELECT :id, :workspace, :user_id, :name, :query, :columns, :now
+WHERE (SELECT count(*) FROM lead_view WHERE workspace_id = :workspace AND user_id IS NOT DISTINCT FROM :user_id) < :most
+RETURNING id""")
+_REMOVE: Final = sql("""
+DELETE FROM lead_view WHERE workspace_id = :workspace AND id = :id
+  AND (user_id = :user_id OR (user_id IS NULL AND :shared)) RETURNING name""")
 _QUERIES: Final = sql("SELECT id, query FROM lead_view WHERE workspace_id = :workspace AND query <> ''")
 _ERASE: Final = sql("DELETE FROM lead_view WHERE workspace_id = :workspace AND id = ANY(:ids::text[])")
 

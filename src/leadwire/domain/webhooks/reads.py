@@ -12,7 +12,7 @@ from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import custom_headers
 from leadwire.domain.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import columns, if_given, load, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import Invalid, NotFound
 
 MOST_NUMBERS: Final = 1000  # at once
@@ -40,8 +40,15 @@ _DELIVERIES: Final = sql(f"""
 SELECT {_LISTED}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), v.body, d.test, d.generation,
     d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent
 {_OF} AND d.event_id = :event_id ORDER BY d.endpoint_id""")
-_SQL: Final = load(__file__)
-_NUMBERED, _STATES = _SQL["numbered"], _SQL["states"]
+# The events whose deliveries to an endpoint have these numbers.
+_NUMBERED: Final = sql("""
+SELECT event_id FROM every_delivery WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last
+ORDER BY sequence""")
+# How the deliveries of some events stand; the range of ids leaves out the partitions of other days.
+_STATES: Final = sql("""
+SELECT event_id, endpoint_id, exact_state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
+FROM every_delivery
+WHERE workspace_id = :workspace AND event_id = ANY(:events) AND event_id >= :first AND event_id <= :last""")
 
 
 async def endpoints(workspace: str | None) -> list[Endpoint]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
-from leadwire.infrastructure.db.statements import columns, if_given, load, param, statement
+from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
 _COLUMNS: Final = (
@@ -18,7 +18,16 @@ _FIND: Final = statement(
     .where(if_given(IdentityProvider.workspace_id, "workspace"), if_given(IdentityProvider.id, "id"))
     .order_by("created_at", "id")
 )
-_FOR_DOMAIN: Final = load(__file__)["for_domain"]
+# The providers that may assert an address of this domain. Anybody can enter any domain, so it has to be one of which
+# people have accounts in that workspace and in no other: nobody is led to a provider of strangers.
+_FOR_DOMAIN: Final = sql("""
+SELECT p.id, p.name FROM identity_provider p JOIN workspace w ON w.id = p.workspace_id
+WHERE p.domains @> ARRAY[:domain] AND p.client_secret IS NOT NULL AND w.suspended_at IS NULL
+    AND EXISTS (SELECT 1 FROM user_account u
+        WHERE split_part(lower(u.email), '@', 2) = :domain AND u.workspace_id = p.workspace_id)
+    AND NOT EXISTS (SELECT 1 FROM user_account u
+        WHERE split_part(lower(u.email), '@', 2) = :domain AND u.workspace_id <> p.workspace_id)
+ORDER BY p.created_at, p.id""")
 
 _IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(Workspace.id == param("workspace")))
 # The admins who have a password, oldest account first.

@@ -14,7 +14,7 @@ from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, read
 from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.bots.table import Bot
 from leadwire.infrastructure import clock, cpu_work, db
-from leadwire.infrastructure.db.statements import load, param, sql, statement
+from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid
 
 KEPT: Final = 50
@@ -26,8 +26,13 @@ _LOCK: Final = statement(
     .where(Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
     .lock_rows("NO KEY UPDATE")  # visitors can begin conversations meanwhile, which refer to the bot
 )
-_SQL: Final = load(__file__)
-_SAVE, COUNT_BYTES = _SQL["save"], _SQL["count_bytes"]
+# The new draft; what it was before is kept, as far as there is room.
+_SAVE: Final = sql("""
+UPDATE bot SET draft = :draft, draft_revision = draft_revision + 1, draft_saved_at = :now, draft_saved_by = :user,
+    draft_authors = :authors, draft_redo = '{}',
+    draft_undo = CASE WHEN draft IS NULL THEN draft_undo
+        ELSE (draft_undo || draft)[greatest(1, cardinality(draft_undo) + 2 - :kept) :] END
+WHERE workspace_id = :workspace AND id = :bot""")
 # Takes the latest of the kept drafts back as the draft, which is kept on the other side: it is no tab's own any more.
 _MOVE: Final = """
 UPDATE bot SET draft = {0}[cardinality({0})], draft_revision = draft_revision + 1, draft_saved_at = :now,
@@ -35,6 +40,11 @@ UPDATE bot SET draft = {0}[cardinality({0})], draft_revision = draft_revision + 
 WHERE workspace_id = :workspace AND id = :bot AND cardinality({0}) > 0 RETURNING id"""
 _UNDO: Final = sql(_MOVE.format("draft_undo", "draft_redo"))
 _REDO: Final = sql(_MOVE.format("draft_redo", "draft_undo"))
+# The bytes of all flows of a workspace: drafts and published versions.
+COUNT_BYTES: Final = sql("""
+SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
+    SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
+FROM bot b WHERE b.workspace_id = :workspace""")
 
 Edit = Callable[[Draft], Draft]
 

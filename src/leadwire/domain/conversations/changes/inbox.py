@@ -16,7 +16,7 @@ from leadwire.domain.conversations.changes import seen
 from leadwire.domain.conversations.schema import MAX_TEXT, AlreadyEnded, ConversationNotFound, NewMessage, StoredMessage
 from leadwire.domain.conversations.table import Conversation, ConversationNote, SavedReply
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import insert, load, param, statement
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 _MOST_REPLIES: Final = 100  # in a workspace
@@ -39,9 +39,16 @@ _FREE: Final[dict[str, Any]] = {"assigned_to": None, "assigned_at": None, "end_d
 _GIVE_BACK: Final = statement(Conversation.update(status="active", **_FREE, updated_at=param("now")).where(*_ONE))
 _TAG: Final = statement(Conversation.update(tags=param("tags")).where(*_ONE))
 _TAGS: Final = statement(Conversation.select("tags").where(*_ONE))
-_SQL: Final = load(__file__)
-_MENTIONED, _ADD_REPLY = _SQL["mentioned"], _SQL["add_reply"]
+# Lets operators see that a note mentions them.
+_MENTIONED: Final = sql("""
+INSERT INTO conversation_read (user_id, conversation_id, workspace_id, mentioned_at)
+SELECT user_id, :id, :workspace, :at FROM unnest(:users::text[]) AS mentioned (user_id)
+ON CONFLICT (user_id, conversation_id) DO UPDATE SET mentioned_at = EXCLUDED.mentioned_at""")
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
+# Adds a reply unless the workspace has as many as it may.
+_ADD_REPLY: Final = sql("""
+INSERT INTO saved_reply (id, workspace_id, name, content, created_at) SELECT :id, :workspace, :name, :content, :now
+WHERE (SELECT count(*) FROM saved_reply WHERE workspace_id = :workspace) < :most RETURNING id""")
 _REMOVE_REPLY: Final = statement(
     SavedReply.delete()
     .where(SavedReply.workspace_id == param("workspace"), SavedReply.id == param("id"))

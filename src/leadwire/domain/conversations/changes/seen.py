@@ -7,7 +7,7 @@ from piccolo.columns import Column
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.table import Conversation
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import Statement, load, param, statement
+from leadwire.infrastructure.db.statements import Statement, param, sql, statement
 
 
 def _further(column: Column) -> Statement:
@@ -26,7 +26,14 @@ def _further(column: Column) -> Statement:
 
 _BY_VISITOR: Final = _further(Conversation.seen_by_visitor_seq)
 _BY_AGENT: Final = _further(Conversation.seen_by_agent_seq)
-_READ: Final = load(__file__)["read"]
+# Who reads a conversation has seen where they were mentioned in it. The conversation is locked first, as by whoever
+# writes in it: the other way round the two could deadlock.
+_READ: Final = sql("""
+INSERT INTO conversation_read AS r (user_id, conversation_id, workspace_id, seq)
+SELECT :user_id, id, workspace_id, least(:seq::int, messages_count) FROM conversation
+WHERE workspace_id = :workspace AND id = :id FOR NO KEY UPDATE
+ON CONFLICT (user_id, conversation_id) DO UPDATE SET seq = greatest(r.seq, EXCLUDED.seq), mentioned_at = NULL
+WHERE r.seq < EXCLUDED.seq OR r.mentioned_at IS NOT NULL RETURNING 1""")
 
 
 async def by_visitor(workspace: str, conversation_id: str, seq: int) -> None:

@@ -16,7 +16,7 @@ from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import PasswordReset, UserAccount
 from leadwire.infrastructure import clock, db, telemetry
-from leadwire.infrastructure.db.statements import NOW, insert, load, param, statement
+from leadwire.infrastructure.db.statements import NOW, insert, param, sql, statement
 from leadwire.infrastructure.errors import NotFound, RateLimited, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import RateLimit
 
@@ -27,12 +27,19 @@ _TAKES: Final = 0.5  # seconds until the answer, whatever there was to do
 _WINDOW: Final = 3600  # seconds
 _PER_ADDRESS: Final = RateLimit("password-reset", 3, window=_WINDOW)
 
-_SQL: Final = load(__file__)
-_OWNER, _FIND = _SQL["owner"], _SQL["find"]
+# Whose address it is, unless their workspace is suspended or they sign in by single sign-on.
+_OWNER: Final = sql("""
+SELECT u.id, u.workspace_id FROM user_account u JOIN workspace w ON w.id = u.workspace_id
+WHERE lower(u.email) = :email AND w.suspended_at IS NULL AND (u.break_glass OR NOT w.sso_enforced)""")
 _ADD: Final = insert(
     *PasswordReset.all_columns(),
     end="ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at",
 )
+# What a link is for.
+_FIND: Final = sql("""
+SELECT u.id, u.email, u.workspace_id, w.suspended_at IS NOT NULL AS suspended FROM password_reset r
+JOIN user_account u ON u.id = r.user_id JOIN workspace w ON w.id = u.workspace_id
+WHERE r.hash = :hash AND r.expires_at > :now AND (u.break_glass OR NOT w.sso_enforced)""")
 _USE: Final = statement(
     PasswordReset.delete().where(PasswordReset.hash == param("hash")).returning(PasswordReset.user_id)
 )

@@ -14,13 +14,13 @@ _FORGOTTEN: Final = 600.0  # seconds after the end of a rest
 
 _rests: Final[dict[str, dict[str, tuple[int, float]]]] = {}  # by loop
 RESTING: Final = Gauge(
-    "loop_resting", "Workspaces or endpoints whose part of a loop's rounds fails: they are left out for a while.",
+    "loop_resting", "Workspaces, endpoints or events that a loop's rounds fail for: they are left out for a while.",
     "loop", read=lambda: {(loop,): len(rests) for loop, rests in _rests.items()},
 )  # fmt: skip
 
 
 class Failing:
-    """The names (workspaces, endpoints, jobs) whose part of a loop's rounds has failed in this process."""
+    """The names (workspaces, endpoints, events) whose part of a loop's rounds has failed in this process."""
 
     def __init__(self, loop: str) -> None:
         self._loop = loop

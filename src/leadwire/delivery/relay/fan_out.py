@@ -1,12 +1,12 @@
 """Events that were left to the relay become deliveries, one per enabled and subscribed endpoint.
 
 One workspace at a time, in a transaction that no other relay has for the same workspace at once: so deliveries are made
-in the order of the events. A workspace whose events fail comes after all others, and rests; its events are tried one by
-one then, and one that fails alone is set aside until an operator releases it.
+in the order of the events. Where a workspace fails, its first events are tried one by one. One that fails rests, and
+what comes after it in its order waits for it; when it has failed often, it is set aside until an operator releases it.
+Where all fail, the workspace rests.
 """
 
 import logging
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from leadwire.delivery import metrics
@@ -14,7 +14,6 @@ from leadwire.delivery.endpoints import due
 from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.failing import Failing
 
@@ -23,9 +22,7 @@ DELIVERIES: Final = 2000
 _WORKSPACES: Final = 20  # a round
 _PATIENCE: Final = "100ms"  # for an endpoint that somebody is changing: the other workspaces wait as well
 _APART: Final = 16  # events of a workspace that fails, which are tried one by one
-_TRIES: Final = (
-    5  # rounds, half a minute, in which all of these fail: then they are set aside, though no other succeeded
-)
+_TRIES: Final = 6  # in half a minute: whatever is temporary has mostly ended by then
 
 _SQL: Final = load(__file__)
 _POSITIONS, _BUSY, _HAVE, _CLOSED = (_SQL[name] for name in ("positions", "busy", "have", "closed"))
@@ -92,6 +89,7 @@ async def fan_out(
     _failing.succeeded(set(busy) - set(failed))
     for workspace in failed:
         rows += await _one_by_one(workspace, since)
+    _failing.succeeded(row["event_id"] for row in rows)
     ages = [row["age"] for row in rows if row["age"] is not None]
     made = [row for row in rows if row["age"] is None]
     metrics.relayed(ages)
@@ -111,37 +109,43 @@ async def listed() -> list[tuple[str, str, str]]:
 
 
 async def _of_workspace(
-    workspace: str, since: int, deliveries: int, events: Sequence[str] | None = None, soon: float = 0.0
+    workspace: str, since: int, deliveries: int, event_id: str | None = None, soon: float = 0.0
 ) -> list[db.Row]:
-    """Relay a workspace's next events, or some of these. Return the statement's rows."""
+    """Relay a workspace's next events, or this one. Return the statement's rows."""
     async with db.transaction():
         if not await _HAVE.value(workspace=workspace, patience=_PATIENCE):
             return []
         closed = await due.wake([row["id"] for row in await _CLOSED.rows(workspace=workspace)], soon=soon)
-        asked = {"workspace": workspace, "since": since, "deliveries": deliveries, "events": events}
-        return await _FAN_OUT.rows(**asked, closed=list(closed))
+        asked = {"workspace": workspace, "since": since, "deliveries": deliveries, "event_id": event_id}
+        return await _FAN_OUT.rows(**asked, closed=list(closed), resting=_failing.resting())
 
 
 async def _one_by_one(workspace: str, since: int) -> list[db.Row]:
-    """Relay the first events of a workspace, apart. Set aside what fails while others succeed, or again and again."""
+    """Relay the first events of a workspace, each by itself. Raise nothing: the others go on."""
     rows = list[db.Row]()
-
-    async def relay(events: Sequence[str]) -> None:
-        rows.extend(await _of_workspace(workspace, since, _ALL, events))
-
     try:
-        events = [row["event_id"] for row in await _FRONT.rows(workspace=workspace, since=since, most=_APART)]
-        failed = await apart(events, relay)
-        if len(failed) < len(events) or _failing.failed(workspace, failed[0][1]) >= _TRIES:
-            for event_id, error in failed:
-                await _set_aside(workspace, event_id, error)
+        asked = {"workspace": workspace, "since": since, "resting": _failing.resting(), "most": _APART}
+        events = [row["event_id"] for row in await _FRONT.rows(**asked)]
+        errors = list[Exception]()
+        for event_id in events:
+            try:
+                rows += await _of_workspace(workspace, since, _ALL, event_id)
+            except db.TRANSIENT:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is about this event
+                errors.append(error)
+                await _failed(workspace, event_id, error)
+        if errors and len(errors) == len(events):
+            _failing.failed(workspace, errors[0])
     except Exception as error:  # noqa: BLE001 - the others go on
         _failing.failed(workspace, error)
     return rows
 
 
-async def _set_aside(workspace: str, event_id: str, error: Exception) -> None:
-    if isinstance(error, (db.Locked, db.Canceled)):
+async def _failed(workspace: str, event_id: str, error: Exception) -> None:
+    """Let an event rest, or set it aside. What somebody has locked, or has ended, is not the event's fault."""
+    if _failing.failed(event_id, error) < _TRIES or isinstance(error, (db.Locked, db.Canceled)):
         return
     await _SET_ASIDE.rows(event_id=event_id, error=f"{type(error).__name__}: {error}"[:500])
+    _failing.succeeded([event_id, workspace])  # it is tried anew when it is released
     telemetry.log("event.set_aside", level=logging.ERROR, error=error, event_id=event_id, workspace_id=workspace)

@@ -19,18 +19,23 @@ SELECT pg_try_advisory_xact_lock(7224, hashtext(:workspace)), set_config('lock_t
 -- closed: the endpoints whose deliveries are going to wait
 SELECT id FROM webhook_endpoint WHERE workspace_id = :workspace AND NOT open
 
--- front: the first events of a workspace
-SELECT event_id FROM outbox WHERE workspace_id = :workspace AND position >= :since AND set_aside_at IS NULL
-ORDER BY position LIMIT :most
+-- front: the first events of a workspace that neither rest nor are of the subject of one that does
+SELECT o.event_id FROM outbox o WHERE o.workspace_id = :workspace AND o.position >= :since AND o.set_aside_at IS NULL
+  AND coalesce(o.subject, o.event_id) NOT IN (
+    SELECT coalesce(r.subject, r.event_id) FROM outbox r WHERE r.event_id = ANY(:resting::text[]))
+ORDER BY o.position LIMIT :most
 
--- fan_out: make deliveries of a batch of events, or of these, and take them from the outbox
--- Those of :closed endpoints wait: for their receiver to fetch them, behind others, for their rate, or in order, where
--- only the first of a subject is due. Those of other endpoints are queued.
+-- fan_out: make deliveries of a batch of events, or of one, and take them from the outbox
+-- What rests stays, and what is of its subject. Those of :closed endpoints wait: for their receiver to fetch them,
+-- behind others, for their rate, or in order, where only the first of a subject is due. Those of others are queued.
 WITH batch AS (
     DELETE FROM outbox WHERE event_id = ANY(ARRAY(
         SELECT o.event_id FROM outbox o
         WHERE o.workspace_id = :workspace AND o.position >= :since AND o.set_aside_at IS NULL
-          AND (:events::text[] IS NULL OR o.event_id = ANY(:events)) ORDER BY o.position
+          AND (:event_id::text IS NULL OR o.event_id = :event_id)
+          AND coalesce(o.subject, o.event_id) NOT IN (
+            SELECT coalesce(r.subject, r.event_id) FROM outbox r WHERE r.event_id = ANY(:resting::text[]))
+        ORDER BY o.position
         LIMIT greatest(1, :deliveries / greatest(1, (
             SELECT count(*) FROM webhook_endpoint e WHERE e.workspace_id = :workspace AND e.enabled))) FOR UPDATE))
     RETURNING *
@@ -58,7 +63,7 @@ WITH batch AS (
         CASE WHEN NOT waits THEN now() END
     FROM placed ON CONFLICT DO NOTHING RETURNING event_id, endpoint_id, state
 )
-SELECT extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age, NULL AS event_id, NULL AS endpoint_id,
+SELECT extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age, event_id, NULL AS endpoint_id,
     NULL AS state FROM batch
 UNION ALL SELECT NULL, event_id, endpoint_id, state FROM made
 

@@ -1,0 +1,80 @@
+"""What PostgreSQL refuses for a moment is done afterwards, once and in order, and no operator has to come."""
+
+import contextlib
+import itertools
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from leadwire.delivery.relay import fan_out
+from leadwire.infrastructure import db, failing
+from tests import make
+from tests.delivery.test_delivery import broken
+from tests.delivery.wired import endpoint
+
+CAUSES = {"any": "P0001", "locked": "55P03", "canceled": "57014", "deadlock": "40P01", "stopping": "57P01"}
+
+
+@pytest.fixture
+def no_rest(monkeypatch):
+    """What has failed is tried in the next round."""
+    monkeypatch.setattr(failing, "_LONGEST", 0.0)
+
+
+@contextlib.asynccontextmanager
+async def refused_at_first(table: str, event: str, *causes: str):
+    """Let PostgreSQL refuse the first of such changes, each for its cause."""
+    codes = ", ".join(f"'{CAUSES[cause]}'" for cause in causes)
+    await db.rows("CREATE SEQUENCE refusals")
+    await db.rows(
+        "CREATE FUNCTION refuse_at_first() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE code text; BEGIN"
+        f" code := (ARRAY[{codes}])[nextval('refusals')];"
+        " IF code IS NOT NULL THEN RAISE EXCEPTION 'refused' USING ERRCODE = code; END IF;"
+        " RETURN coalesce(NEW, OLD); END $$"
+    )
+    await db.rows(f"CREATE TRIGGER refuse BEFORE {event} ON {table} FOR EACH ROW EXECUTE FUNCTION refuse_at_first()")
+    try:
+        yield
+    finally:
+        await db.rows("DROP FUNCTION refuse_at_first CASCADE")
+        await db.rows("DROP SEQUENCE refusals")
+
+
+async def relayed(rounds: int = 1) -> None:
+    for _ in range(rounds):
+        with contextlib.suppress(*db.TRANSIENT):
+            await fan_out.fan_out()
+
+
+@pytest.mark.usefixtures("no_rest")
+@pytest.mark.parametrize("causes", list(itertools.product(CAUSES, repeat=2)), ids="-".join)
+async def test_events_are_relayed(workspace, bot, wire, receiver, causes):
+    """The batch is refused, and what is tried next; then those that are tried alone."""
+    await endpoint(workspace, receiver.url)
+    for _ in range(3):
+        await make.somebody(workspace, bot)
+    async with refused_at_first("delivery", "INSERT", causes[0], *causes):
+        await relayed(4)
+    assert await fan_out.listed() == []
+    assert await db.value("SELECT count(*) FROM outbox") == 0
+    assert len(await wire.turn()) == 3
+    assert await broken(wire) == []
+
+
+async def test_what_comes_after_an_event_waits_for_it(in_order, wire, monkeypatch):
+    """Nothing of its lead is relayed while it rests, and another lead is."""
+    now = [time.monotonic()]
+    monkeypatch.setattr(failing, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    first, other = await in_order.lead(), await in_order.lead()
+    async with refused_at_first("delivery", "INSERT", "any", "any"):
+        await in_order.score(first, 1, 2)
+        await in_order.score(other, 3)
+        await relayed(2)
+    assert await db.value("SELECT count(*) FROM outbox") == 2
+    await wire.turn()
+    assert in_order.told() == [3]
+    now[0] += 2
+    for _ in range(2):
+        await wire.turn()
+    assert in_order.told() == [3, 1, 2]

@@ -4,11 +4,13 @@ A dump, a report, a standby with feedback and an abandoned slot hold one. What i
 and their indexes, and a queue that is read from its beginning reads it again and again. Events are recorded and
 delivered a turn at a time, by the functions of relay and worker, with a snapshot held and without; a turn's pages are
 what PostgreSQL counts for this database. Nothing is vacuumed meanwhile. POSTs are not made. Jobs of a kind that does
-nothing are added and done in the same way.
+nothing are added and done in the same way. Looks at whole queues come with the clock, every 5 seconds: they are left
+out, as the slower a machine is, the more of them there are for each delivery.
 """
 
 import argparse
 import asyncio
+import math
 import os
 import shutil
 import tempfile
@@ -22,6 +24,7 @@ from redis.asyncio import Redis
 
 from leadwire.delivery import retry, streams
 from leadwire.delivery.outbox import Event
+from leadwire.delivery.relay import front
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery
 from leadwire.delivery.worker.claim import claim
@@ -33,10 +36,9 @@ from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids, redis_pool
 from leadwire.infrastructure.db.migrations import migrate
-from leadwire.infrastructure.jobs import Offer, queue
+from leadwire.infrastructure.jobs import Offer, queue, runner
 from leadwire.infrastructure.jobs.kinds import Kind
 from leadwire.infrastructure.jobs.queue import Claimed
-from leadwire.infrastructure.jobs.runner import Runner
 from leadwire.infrastructure.settings import Settings
 from leadwire_development.embedded import services
 
@@ -75,6 +77,7 @@ def main() -> None:
 async def _compare(database_url: str, redis_url: str, options: argparse.Namespace) -> float:
     await db.open_pool(database_url, 1, role="engine", indexes_only=True)
     redis_pool.connect(redis_url)
+    vars(front)["_EVERY"] = vars(runner)["_FULL_LOOK_EVERY"] = math.inf
     try:
         await migrate()
         print(f"pages read for each of {options.deliveries} deliveries, in {options.windows} windows")
@@ -191,7 +194,11 @@ class _Jobs:
 
     def __init__(self, workspace: str) -> None:
         kind = Kind(_JOBS, self._run, batch=_TURN, at_once=1, limit=60.0, tries=1, every=None)
-        self._workspace, self._runner, self._count = workspace, Runner(accounts_reads.suspended, {_JOBS: kind}), 0
+        self._workspace, self._runner, self._count = (
+            workspace,
+            runner.Runner(accounts_reads.suspended, {_JOBS: kind}),
+            0,
+        )
 
     async def prepare(self) -> None:
         """Nothing is kept from before."""

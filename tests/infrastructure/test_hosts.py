@@ -126,6 +126,7 @@ async def test_the_only_host_is_left_once_a_second_while_it_refuses_changes(
     database: None, servers: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with moved_to(f"{servers.database_url}&default_transaction_read_only=on"):
+        monkeypatch.setattr(pool, "_LEAVE_EVERY", 3600.0)
         used: set[int] = set()
         for _ in range(5):
             with pytest.raises(asyncpg.ReadOnlySQLTransactionError):

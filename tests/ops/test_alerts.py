@@ -20,7 +20,7 @@ def promtool():
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed (Debian: prometheus)")
     return lambda *arguments: subprocess.run(
-        ["promtool", *arguments], capture_output=True, text=True, check=False, timeout=100
+        ["promtool", *arguments], capture_output=True, text=True, check=False, timeout=240
     )
 
 

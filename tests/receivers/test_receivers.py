@@ -55,7 +55,7 @@ def command(language: str, port: int, work: Path) -> list[str]:
         pytest.skip("the gem webrick is not installed")
     whole = [runtime, *arguments, str(program(language))]
     if language in ("go", "cs"):
-        subprocess.run(whole, check=True, capture_output=True, timeout=110)
+        subprocess.run(whole, check=True, capture_output=True, timeout=240)
         return [str(work / "receiver")] if language == "go" else ["mono", str(work / "receiver.exe")]
     return whole
 

@@ -36,7 +36,7 @@ from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from leadwire.infrastructure.jobs import runner  # noqa: E402
 from leadwire_development.embedded import Services, services  # noqa: E402
-from tests import asgi, left  # noqa: E402
+from tests import asgi, left, unordered  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 from tests.delivery.wired import Wire  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
@@ -45,6 +45,7 @@ pytest_plugins = ("tests.mailing",)
 
 hypothesis.settings.register_profile("leadwire", deadline=None)  # how long an example takes depends on the machine
 hypothesis.settings.load_profile("leadwire")
+unordered.reverse()
 
 _TABLES = (
     "audit_entry, audit_chain, invitation, user_session,"

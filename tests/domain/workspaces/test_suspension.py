@@ -20,8 +20,8 @@ from tests.interfaces.web.conftest import PASSWORD
 
 
 async def actions(workspace: str | None) -> list[str]:
-    found = await db.rows("SELECT action FROM audit_entry WHERE workspace_id IS NOT DISTINCT FROM $1", workspace)
-    return [row["action"] for row in found]
+    entries = "SELECT action FROM audit_entry WHERE workspace_id IS NOT DISTINCT FROM $1 ORDER BY at, id"
+    return [row["action"] for row in await db.rows(entries, workspace)]
 
 
 async def test_a_new_workspace_has_a_link_for_its_first_admin(database):

@@ -37,7 +37,8 @@ async def people():
 
 
 async def noted(action):
-    return [tuple(row) for row in await db.rows("SELECT actor, detail FROM audit_entry WHERE action = $1", action)]
+    entries = "SELECT actor, detail FROM audit_entry WHERE action = $1 ORDER BY at, id"
+    return [tuple(row) for row in await db.rows(entries, action)]
 
 
 async def sessions():

@@ -3,11 +3,14 @@
 import asyncio
 import functools
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from leadwire.interfaces.cli.runtime import Result, alone, command, running, servers, show
+from leadwire.interfaces.cli.runtime import Result, command, running, servers, show
+
+if TYPE_CHECKING:
+    from leadwire.interfaces.cli.checks.finding import Finding
 
 _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
 _EGRESS: Final = "Also connect to the hosts of the endpoints that were tried lately, or to this one; nothing is sent."
@@ -47,14 +50,22 @@ async def status(watch: bool, every: float, as_json: bool) -> None:
         show(Result(now, shown.text(now)), as_json=as_json)
 
 
-@command(run=alone)
+@click.command()
 @click.option("--egress", metavar="[HOST]", is_flag=False, flag_value="", help=_EGRESS)
-def doctor(egress: str | None) -> Result:
+@click.option(
+    "--within", default=15.0, show_default=True, type=click.FloatRange(1, 3600), help="Seconds for all checks together."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def doctor(egress: str | None, within: float, as_json: bool) -> int:
     """Check settings, servers, tables and clocks; show each problem with its fix. Exit 1 if one is an error."""
-    with servers() as chosen:
+    with servers() as chosen, asyncio.Runner() as runner:
         from leadwire.interfaces.cli.checks import examine
 
-        findings = asyncio.run(examine(chosen, os.environ, egress))
+        findings = runner.run(examine(chosen, os.environ, egress, within))
+        return show(_examined(findings), as_json=as_json)  # before the loop ends, which may wait for a name server
+
+
+def _examined(findings: "list[Finding]") -> Result:
     errors, warnings = (sum(one.level == level for one in findings) for level in ("error", "warning"))
     lines = []
     for one in findings:

@@ -1,12 +1,14 @@
 """The checks of `leadwire doctor`: each gives what it found and, for a problem, its fix.
 
 Nothing is changed. A server that is unavailable is a finding like any other, so that one run shows everything. Checks
-run side by side: while a lock is held, all that need the table end with it.
+run side by side until one deadline: what has not finished by then is a finding, too.
 """
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, Final
+
+from redis.asyncio import Redis
 
 from leadwire.delivery.monitoring import reach
 from leadwire.delivery.streams import installation
@@ -17,35 +19,155 @@ from leadwire.interfaces.cli.checks import egress, environment, postgres, redis,
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.cli.runtime import explain
 
-_Check = Awaitable[Finding] | Awaitable[list[Finding]]
+_Check = Coroutine[Any, Any, Finding | list[Finding]]
 
-_PATIENCE: Final = 10.0  # seconds for the checks of a database, which run side by side
-_CONNECTIONS: Final = 4
-_IN_THE_WAY: Final = ("Redis Cluster", "Redis primary", "Redis slots")
-"""What is wrong with a cluster, or with a client that knows of none, that further commands may fail for."""
+_CONNECTIONS: Final = 5
+_CLEAN_UP: Final = 2.0  # seconds for the servers to cancel what has not finished
+_MOMENT: Final = 1.0  # seconds; before the deadline, for who makes others wait to be told
+_FIX: Final = "see `locks`; where it names nobody, the server is slow or frozen: look at its host and its log"
+_IN_THE_WAY: Final = ("Redis address", "Redis answers", "Redis Cluster", "Redis primary", "Redis slots")
+"""What is wrong with a server, or with a client that knows of no cluster, that further commands may fail for."""
+_SETTINGS: Final = {"PostgreSQL": "LEADWIRE_DATABASE_URL", "Redis": "LEADWIRE_REDIS_URL"}
 
 
-async def examine(settings: Settings, environ: Mapping[str, str], way_out: str | None = None) -> list[Finding]:
+async def examine(
+    settings: Settings, environ: Mapping[str, str], way_out: str | None = None, within: float = 15.0
+) -> list[Finding]:
     """Return every finding about these settings and the servers they name, whose addresses must be set.
 
-    `way_out`: a host that must be reached; empty: those of the endpoints that were tried lately; None: none.
+    `way_out`: a host that must be reached; empty: those of the endpoints that were tried lately; None: none. What takes
+    longer than `within` seconds is named as not finished.
     """
-    names: list[str] = []
-    urls: list[str] = [way_out] if way_out else []
-
-    async def servers() -> list[Finding]:
-        lately = urls if way_out == "" else None
-        return [
-            *await _of_server("PostgreSQL", "LEADWIRE_DATABASE_URL", _database(settings, names, lately)),
-            *await _of_server("Redis", "LEADWIRE_REDIS_URL", _redis(settings, names)),
-        ]
-
-    proxy, found, mail = await asyncio.gather(sending.proxy(settings), servers(), sending.mail(settings))
-    reached = [] if way_out is None else await egress.check(settings, urls)
-    return [*environment.check(settings, environ), *proxy, *found, mail, *reached]
+    return [*environment.check(settings, environ), *await _Examination(settings, within).findings(way_out)]
 
 
-async def _of_server(name: str, setting: str, look: Coroutine[Any, Any, list[Finding]]) -> list[Finding]:
+class _Examination:
+    """The checks that take time, side by side."""
+
+    def __init__(self, settings: Settings, within: float) -> None:
+        self._settings = settings
+        self._within = within
+        self._until = asyncio.get_running_loop().time() + within
+        self._checks: dict[str, asyncio.Task[list[Finding]]] = {}
+        self._turns = asyncio.Semaphore(_CONNECTIONS - 1)  # `locks` has a connection when all others wait
+        self._named: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+
+    async def findings(self, way_out: str | None) -> list[Finding]:
+        """Return what each check has found by the deadline; the rest is canceled."""
+        self._start("egress proxy", sending.proxy(self._settings))
+        self._start("mail server", sending.mail(self._settings))
+        if way_out:
+            self._start("egress", egress.check(self._settings, [way_out]))
+        servers = self._postgres(lately=way_out == ""), self._redis()
+        tasks = {*self._checks.values(), *map(asyncio.create_task, servers)}
+        await asyncio.wait(tasks, timeout=self._within)
+        found = [one for about in self._checks for one in self._found(about)]
+        for task in tasks.union(self._checks.values()):
+            task.cancel()
+        await asyncio.wait(tasks, timeout=_CLEAN_UP)
+        return found
+
+    def _start(self, about: str, check: _Check) -> "asyncio.Task[list[Finding]]":
+        self._checks[about] = task = asyncio.create_task(_own(about, check))
+        return task
+
+    def _found(self, about: str) -> list[Finding]:
+        if (check := self._checks[about]).done():
+            return check.result()
+        return [Finding(about, "error", f"not finished in {self._within:g} s", _FIX)]
+
+    async def _postgres(self, *, lately: bool) -> None:
+        try:
+            await asyncio.wait([self._start("PostgreSQL answers", _of_server("PostgreSQL", self._connect()))])
+            if self._named.done():
+                await self._ask_postgres(lately=lately)
+        finally:
+            if not self._named.done():
+                self._named.set_result(None)
+            await db.close_pool()
+
+    async def _connect(self) -> list[Finding]:
+        """Open the pool, and name the database, unless nothing can be done through what is between."""
+        await db.open_pool(self._settings.database_url, _CONNECTIONS)
+        pooler = await postgres.connection_pooler()
+        if pooler.level != "error":
+            self._named.set_result(await installation.ours())
+        return [pooler]
+
+    async def _ask_postgres(self, *, lately: bool) -> None:
+        """Run the checks of the server, and those of its rows when the tables are what they should be."""
+        loop, end = asyncio.get_running_loop(), self._until - _MOMENT
+        tables = self._start("migrations", postgres.tables())
+        others = [tables, *self._in_turn(_of_server_itself(self._settings))]
+        locks = self._start("locks", work.locks(lambda: loop.time() < end and not all(one.done() for one in others)))
+        await asyncio.wait([tables])
+        if all(one.level != "error" for one in tables.result()):
+            others += self._in_turn(_of_rows())
+            if lately:
+                others += self._in_turn({"egress": self._lately()})
+        await asyncio.wait([*others, locks])
+
+    def _in_turn(self, checks: Mapping[str, _Check]) -> "list[asyncio.Task[list[Finding]]]":
+        async def turn(check: _Check) -> Finding | list[Finding]:
+            async with self._turns:
+                return await check
+
+        return [self._start(about, turn(check)) for about, check in checks.items()]
+
+    async def _lately(self) -> list[Finding]:
+        return await egress.check(self._settings, await reach.lately())
+
+    async def _redis(self) -> None:
+        try:
+            answers = self._start("Redis answers", _of_server("Redis", self._infos()))
+            await asyncio.wait([answers])
+            if any(one.about in _IN_THE_WAY and one.level == "error" for one in answers.result()):
+                return
+            client = redis_pool.require_client()
+            checks: dict[str, _Check] = {
+                "Redis installations": self._installations(client),
+                "requests forwarded": redis.proxies(client),
+                "clock of Redis": redis.clocks(client),
+            }
+            await asyncio.wait([self._start(about, check) for about, check in checks.items()])
+        finally:
+            await redis_pool.close()
+
+    async def _infos(self) -> list[Finding]:
+        redis_pool.connect(self._settings.redis_url)
+        infos = await redis.infos(redis_pool.require_client())
+        return [one for server, info in infos.items() for one in redis.check(info, server)]
+
+    async def _installations(self, client: Redis) -> list[Finding]:
+        name = await self._named
+        return [await redis.installations(client, name)] if name else []
+
+
+def _of_server_itself(settings: Settings) -> dict[str, _Check]:
+    return {
+        "changes": work.change(),
+        "PostgreSQL settings": postgres.check(settings),
+        "archive of the log": work.archiver(),
+        "age of transactions": work.age(),
+        "space": work.space(),
+        "clock of PostgreSQL": postgres.clocks(),
+    }
+
+
+def _of_rows() -> dict[str, _Check]:
+    return {
+        "dead rows": work.dead_rows(),
+        "search": work.search(),
+        "secret key fits": postgres.secret_key(),
+        "quotas": postgres.workspaces(),
+        "background work": postgres.background(),
+        "client certificates": sending.ending(),
+    }
+
+
+async def _of_server(name: str, look: Coroutine[Any, Any, list[Finding]]) -> list[Finding]:
+    """What the first look at a server finds; it may not answer, and its address may be wrong."""
+    setting = _SETTINGS[name]
     try:
         return await look
     except (ValueError, OperatorError) as fault:
@@ -56,76 +178,11 @@ async def _of_server(name: str, setting: str, look: Coroutine[Any, Any, list[Fin
         return [Finding(f"{name} answers", "error", words, f"start it, open the way to it, or correct {setting}")]
 
 
-async def _each(checks: Mapping[str, _Check]) -> list[Finding]:
-    """Everything that these checks find, side by side."""
-    found = await asyncio.gather(*(_own(about, check) for about, check in checks.items()))
-    return [one for findings in found for one in findings]
-
-
 async def _own(about: str, check: _Check) -> list[Finding]:
-    """What a check finds, or its own failure: it hides no other, and none waits for it."""
+    """What a check finds, or its own failure, which hides no other."""
     try:
-        async with asyncio.timeout(_PATIENCE):
-            found = await check
-    except TimeoutError:
-        return [Finding(about, "error", f"no answer within {_PATIENCE:g} s", "see `locks`")]
+        found = await check
     except Exception as fault:  # noqa: BLE001 - in the worst hour anything may be raised
         says = explain(fault) or f"it cannot be told: {type(fault).__name__}: {fault}"
         return [Finding(about, "error", says, "read the log of PostgreSQL at this moment")]
     return found if isinstance(found, list) else [found]
-
-
-async def _database(settings: Settings, names: list[str], urls: list[str] | None) -> list[Finding]:
-    """Adds the database's name, if it says it, to `names`, and to `urls` those that were tried lately."""
-    try:
-        await db.open_pool(settings.database_url, _CONNECTIONS)
-        pooler = await postgres.connection_pooler()
-        if pooler.level == "error":
-            return [pooler]
-        names += filter(None, [await installation.ours()])
-        found = await _each(
-            {
-                "locks": work.locks(),
-                "changes": work.change(),
-                "migrations": postgres.tables(),
-                "PostgreSQL settings": postgres.check(settings),
-                "archive of the log": work.archiver(),
-                "age of transactions": work.age(),
-                "space": work.space(),
-                "clock of PostgreSQL": postgres.clocks(),
-            }
-        )
-        if any(one.about == "migrations" and one.level == "error" for one in found):
-            return [pooler, *found]
-        later: dict[str, _Check] = {
-            "dead rows": work.dead_rows(),
-            "search": work.search(),
-            "secret key fits": postgres.secret_key(),
-            "quotas": postgres.workspaces(),
-            "background work": postgres.background(),
-            "client certificates": sending.ending(),
-        }
-        if urls is not None:
-            later["egress"] = _tried(urls)
-        return [pooler, *found, *await _each(later)]
-    finally:
-        await db.close_pool()
-
-
-async def _tried(urls: list[str]) -> list[Finding]:
-    urls += await reach.lately()
-    return []
-
-
-async def _redis(settings: Settings, names: list[str]) -> list[Finding]:
-    redis_pool.connect(settings.redis_url)
-    client = redis_pool.require_client()
-    try:
-        infos = await redis.infos(client)
-        servers = [one for server, info in infos.items() for one in redis.check(info, server)]
-        if any(one.about in _IN_THE_WAY and one.level == "error" for one in servers):
-            return servers
-        shared = [await redis.installations(client, name) for name in names]
-        return [*servers, *shared, await redis.proxies(client), await redis.clocks(client)]
-    finally:
-        await redis_pool.close()

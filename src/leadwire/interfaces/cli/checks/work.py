@@ -1,6 +1,8 @@
 """Whether work succeeds, which is more than that a server answers: who waits for whom, and a change that is undone."""
 
+import asyncio
 import shutil
+from collections.abc import Callable
 from typing import Final
 
 from leadwire.domain.search import reads as documents
@@ -11,6 +13,7 @@ from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 1_000_000_000  # transactions; at 2,146,483,648 the server takes no changes
 _NAMED: Final = 3
+_AGAIN: Final = 0.3  # seconds
 _MOST_DEAD: Final = 500_000  # rows
 _LEAST_FREE: Final = 0.1  # of a disk
 
@@ -34,13 +37,14 @@ WHERE relname IN ('delivery', 'job', 'outbox', 'webhook_endpoint') ORDER BY n_de
 _AGE: Final = sql("SELECT datname, age(datfrozenxid) AS age FROM pg_database ORDER BY age DESC LIMIT 1")
 
 
-async def locks() -> Finding:
-    """Whether anybody makes others wait for longer than a second."""
+async def locks(others: Callable[[], bool]) -> Finding:
+    """Whether anybody makes others wait for longer than a second, perhaps `others`: checks that have not finished."""
     found = await blockers()
-    pid = found[0].pid if found else 0
-    return unless(
-        bool(found), "locks", "; ".join(one.says for one in found[:_NAMED]) or "nobody makes others wait", pid=pid
-    )
+    while not found and others():
+        await asyncio.sleep(_AGAIN)
+        found = await blockers()
+    says = "; ".join(one.says for one in found[:_NAMED])
+    return unless(bool(found), "locks", says or "nobody makes others wait", pid=found[0].pid if found else 0)
 
 
 async def change() -> Finding:

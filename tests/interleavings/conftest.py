@@ -3,10 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import chain
 
+import asyncpg
 import pytest
 
+from leadwire.infrastructure import db, ids
+from tests import rows
 from tests.delivery.elsewhere import moved_to
-from tests.interleavings import sessions
+from tests.interleavings import kept, sessions
 from tests.interleavings.matrix import Matrix
 
 
@@ -42,3 +45,15 @@ async def meeting(planned_once, wire, receiver) -> Callable[[str], Awaitable[Mat
         return matrix
 
     return begun
+
+
+@pytest.fixture
+async def workspace_with_all(servers, planned_once):
+    """A workspace with a row in each table."""
+    workspace, sql = ids.new("evt"), await asyncpg.connect(servers.database_url)
+    columns = [column for column in await sql.fetch(rows.COLUMNS) if column["name"] != "epoch"]  # the installation's
+    await rows.insert(sql, columns, workspace)
+    await sql.close()
+    await kept.keep()
+    yield workspace, dict.fromkeys(column["name"] for column in columns)
+    await db.rows("SELECT test_clock.empty_tables()")  # not every row of these could have been made by us

@@ -4,14 +4,10 @@ deleted.
 
 from itertools import product
 
-import asyncpg
 import pytest
 
 from leadwire.domain.workspaces import changes
-from leadwire.infrastructure import db, ids
-from tests import rows
 from tests.bad_members.items import ITEMS
-from tests.interleavings import kept
 from tests.interleavings.workspaces import CHANGES, ENDS, Meeting, request_and_deletion
 
 HELD = [
@@ -38,18 +34,6 @@ async def test_a_job_and_a_change_of_its_workspace_leave_nothing_undone(kind, ch
     await meeting.run(job_first=held == "job")
     record_property("interleavings", [f"{kind}, {change}, {held}", 1, meeting.orders, 0, len(meeting.violations)])
     assert not meeting.violations, "\n".join(meeting.violations)
-
-
-@pytest.fixture
-async def workspace_with_all(servers, planned_once):
-    """A workspace with a row in each table."""
-    workspace, sql = ids.new("evt"), await asyncpg.connect(servers.database_url)
-    columns = [column for column in await sql.fetch(rows.COLUMNS) if column["name"] != "epoch"]  # the installation's
-    await rows.insert(sql, columns, workspace)
-    await sql.close()
-    await kept.keep()
-    yield workspace, dict.fromkeys(column["name"] for column in columns)
-    await db.rows("SELECT test_clock.empty_tables()")  # not every row of these could have been made by us
 
 
 @pytest.mark.timeout(900)

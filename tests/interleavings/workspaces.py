@@ -155,6 +155,21 @@ async def request_and_deletion(workspace: str, table: str, end: str) -> tuple[in
     """A request has the rows of a table when the workspace is deleted, and then asks for the row of that. Return how
     many orders, and what does not hold.
     """
+    orders, wrong = await request_and(
+        partial(changes.delete, workspace), table, partial(ENDS[end], workspace), partial(_named, workspace)
+    )
+    return orders, [f"{table}, {end}, {what}" for what in wrong]
+
+
+async def request_and(
+    change: Callable[[], Awaitable[object]],
+    table: str,
+    end: Callable[[], Awaitable[object]],
+    look: Callable[[], Awaitable[list[str]]],
+) -> tuple[int, list[str]]:
+    """A request has the rows of a table when something is changed, and then does `end`. Return how many orders, and
+    what does not hold: who fails, and what `look` returns.
+    """
     orders = 0
     violations: list[str] = []
 
@@ -162,15 +177,15 @@ async def request_and_deletion(workspace: str, table: str, end: str) -> tuple[in
         with contextlib.suppress(DomainError, db.Orphaned):  # the workspace is suspended, or gone
             async with db.transaction():
                 await db.rows(f"SELECT {_NO_VICTIM} FROM {table} FOR UPDATE")
-                await ENDS[end](workspace)
+                await end()
 
     async def play(order: Order, patient: bool) -> tuple[Session, Session]:
         nonlocal orders
         orders += 1
         await kept.restore()
-        sessions = await interleave([request, partial(changes.delete, workspace)], TABLES, order, patient=patient)
+        sessions = await interleave([request, change], TABLES, order, patient=patient)
         wrong = [repr(error) for error in (session.error() for session in sessions) if error]
-        violations.extend(f"{table}, {end}, {order}: {what}" for what in wrong + await _named(workspace))
+        violations.extend(f"{order}: {what}" for what in wrong + await look())
         return sessions
 
     await each_order(play)

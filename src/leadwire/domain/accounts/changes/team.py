@@ -3,6 +3,7 @@
 There is no default password.
 """
 
+import asyncio
 import secrets
 from datetime import timedelta
 from typing import Final
@@ -20,7 +21,7 @@ from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.mail.compose import address as normalized
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, NotFound, RateLimited, invalid_field
+from leadwire.infrastructure.errors import Conflict, NotFound, RateLimited, Unavailable, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
 
 LIFE: Final = timedelta(days=3)
@@ -54,10 +55,17 @@ _NAME: Final = statement(Workspace.select("name").where(Workspace.id == param("w
 _COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
 _USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
 _LOCK_USERS: Final = statement(
-    UserAccount.select("id", "email", "role", "break_glass").where(_COLLEAGUES).order_by("id").lock_rows()
+    UserAccount.select("id", "email", "role", "break_glass")
+    .where(_COLLEAGUES)
+    .order_by("id")
+    .lock_rows("NO KEY UPDATE")  # what refers to them can be written meanwhile
 )
 _REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
 _SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
+_PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
+_PATIENT_AGAIN: Final = sql("SET LOCAL lock_timeout TO DEFAULT")
+_TRIES: Final = 10
+_LOOK: Final = 0.1  # seconds
 
 
 async def invite(workspace: str, email: str | None, role: Role, by: str = "operator", address: str = "") -> str:
@@ -120,15 +128,28 @@ async def accept(token: str, email: str, password: str, browser: Browser) -> str
 
 
 async def remove_user(workspace: str, user_id: str) -> str:
-    """End an account and its sessions. Return its e-mail address. Raise NotFound; Conflict for the last admin."""
-    async with db.transaction():
-        email, _ = await _lock_user(workspace, user_id, stays_admin=False)
-        await _REMOVE_USER.rows(workspace=workspace, id=user_id)
-        return email
+    """End an account and its sessions. Return its e-mail address. Raise NotFound; Conflict for the last admin;
+    Unavailable while others hold what goes with it.
+
+    The person's own request may have locked that, and wait for their row: then this lets go of it, and begins again.
+    """
+    for _ in range(_TRIES):
+        async with db.transaction():
+            let_go = await db.savepoint()
+            try:
+                await _PATIENCE.rows()
+                email, _ = await _lock_user(workspace, user_id, stays_admin=False)
+                await _REMOVE_USER.rows(workspace=workspace, id=user_id)
+                await _PATIENT_AGAIN.rows()
+                return email
+            except (db.Locked, db.Deadlock):
+                await let_go()
+        await asyncio.sleep(_LOOK)
+    raise Unavailable("They are changing something themselves. Try again.")
 
 
 async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, str]:
-    """Give a user another role. Return their e-mail address and the role before. Raise as `remove_user`."""
+    """Give a user another role. Return their e-mail address and the role before. Raise NotFound, Conflict."""
     async with db.transaction():
         email, before = await _lock_user(workspace, user_id, stays_admin=role == "admin")
         await _SET_ROLE.rows(workspace=workspace, id=user_id, role=role)

@@ -42,7 +42,9 @@ _VERIFIED: Final = AuthenticatorSelectionCriteria(
 )
 _MALFORMED: Final = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 _OF_USER: Final = Passkey.user_id == param("user")
-_LOCK_USER: Final = statement(UserAccount.select("id").where(UserAccount.id == param("user")).lock_rows())
+_LOCK_USER: Final = statement(
+    UserAccount.select("id").where(UserAccount.id == param("user")).lock_rows("NO KEY UPDATE")
+)
 _KNOWN: Final = statement(Passkey.select("credential_id", "transports").where(_OF_USER))
 _ADD: Final = insert(*Passkey.all_columns(), end="ON CONFLICT (credential_id) DO NOTHING RETURNING id")
 # A passkey and whose it is.

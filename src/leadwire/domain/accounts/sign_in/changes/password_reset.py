@@ -89,8 +89,8 @@ async def use(token: str, password: str, browser: Browser) -> str:
     telemetry.set_workspace(workspace)
     hashed = await hashed_for(token, email, password)
     async with db.transaction():
+        await _SET_PASSWORD.rows(id=user_id, password=hashed)  # first, as `change_password` takes its locks
         await _USE.one(NotFound(_GONE), hash=keys.digest(token))
-        await _SET_PASSWORD.rows(id=user_id, password=hashed)
         await sessions.end_all(user_id)
         await sessions.know_browser(user_id, browser.mark)
         await notify.tell(user_id, "password_changed")

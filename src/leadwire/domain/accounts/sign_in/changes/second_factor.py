@@ -42,10 +42,13 @@ _REMOVE_APP: Final = statement(
     .where(*_COLLEAGUE, UserAccount.totp_secret.is_not_null())
     .returning(UserAccount.email)
 )
-_LOCK: Final = statement(UserAccount.select("email", "workspace_id", "password_hash").where(_BY_ID).lock_rows())
+# What refers to them can be written meanwhile.
+_LOCK: Final = statement(
+    UserAccount.select("email", "workspace_id", "password_hash").where(_BY_ID).lock_rows("NO KEY UPDATE")
+)
 # A colleague who has a second factor.
 _FIND: Final = sql(f"""
-SELECT email FROM user_account u WHERE workspace_id = :workspace AND id = :id AND {HAS_FACTOR} FOR UPDATE""")
+SELECT email FROM user_account u WHERE workspace_id = :workspace AND id = :id AND {HAS_FACTOR} FOR NO KEY UPDATE""")
 _REMOVE_PASSKEYS: Final = statement(Passkey.delete().where(Passkey.user_id == param("user")))
 _STORED: Final = statement(UserAccount.select("password_hash", "totp_secret", "workspace_id", "email").where(_BY_ID))
 _UNCHANGED: Final = (UserAccount.password_hash == param("password_hash"), UserAccount.totp_secret == param("sealed"))
@@ -116,6 +119,7 @@ async def make_codes(user_id: str) -> list[str]:
     """Replace a user's recovery codes. Return the new ones, which are stored nowhere."""
     codes = [base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(_CODES)]
     async with db.transaction():
+        await _LOCK.rows(id=user_id)  # first, as whoever removes or uses them
         await _REMOVE_CODES.rows(user=user_id)
         for code in codes:
             await _ADD_CODE.rows(id=ids.new("rec"), user_id=user_id, hash=keys.digest(code))

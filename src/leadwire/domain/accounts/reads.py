@@ -62,7 +62,7 @@ _SUSPENDED: Final = sql("SELECT id FROM workspace WHERE id = ANY(:ids::text[]) A
 sessions: Final = statement(
     UserSession.select("id", "address", "agent", "seen_at")
     .where(UserSession.user_id == param("user"))
-    .order_by("seen_at", ascending=False)
+    .order_by("seen_at", "id", ascending=False)
 ).rows
 _INVITATIONS: Final = statement(
     Invitation.select("id", "email", "role", "expires_at")

@@ -15,7 +15,7 @@ _BULK: Final = statement(
 # Those that still run.
 _RUNNING: Final = sql("""
 SELECT id, kind, done, user_id FROM bulk_change WHERE workspace_id = :workspace AND state = 'running'
-ORDER BY created_at DESC LIMIT 5""")
+ORDER BY created_at DESC, id DESC LIMIT 5""")
 running = _RUNNING.rows
 
 

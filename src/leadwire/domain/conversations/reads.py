@@ -151,7 +151,7 @@ def visitor_of(conversation: ConversationDetail) -> str | None:
 async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
     """Return the conversations of a lead, newest first."""
     found = await _OF_LEAD.rows(workspace=workspace, lead_id=lead_id)
-    return sorted((schema.from_row(row) for row in found), key=lambda one: one.created_at, reverse=True)
+    return sorted((schema.from_row(row) for row in found), key=lambda one: (one.created_at, one.id), reverse=True)
 
 
 async def events(workspace: str, conversation_id: str) -> list[StoredEvent]:

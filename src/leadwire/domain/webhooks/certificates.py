@@ -30,7 +30,7 @@ _SHOWN: Final = 300  # characters of a subject
 # Client certificates that end before a time, the first to end first.
 _ENDING: Final = sql("""
 SELECT id, certificate_subject, certificate_ends_at FROM webhook_endpoint WHERE certificate_ends_at < :before
-ORDER BY certificate_ends_at""")
+ORDER BY certificate_ends_at, id""")
 
 
 class Certificate(NamedTuple):

@@ -23,7 +23,7 @@ _ENDPOINT: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(WebhookEndp
 _ATTEMPTS: Final = statement(
     table.Attempt.select(*columns(table.Attempt, " ".join(Attempt.__struct_fields__)))
     .where(table.Attempt.event_id == param("event_id"), table.Attempt.endpoint_id == param("endpoint_id"))
-    .order_by("started_at")
+    .order_by("started_at", "generation", "number")
 )
 
 _LISTED: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
@@ -33,7 +33,7 @@ _OF: Final = """FROM every_delivery d JOIN event v ON v.id = d.event_id
       AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)"""
 _DEAD: Final = f"""{_OF} AND d.state = 'dead' AND NOT d.test AND (:event_id::text IS NULL OR d.event_id = :event_id)"""
 # Dead letters, and how many there are.
-_DEAD_LETTERS: Final = sql(f"SELECT {_LISTED} {_DEAD} ORDER BY d.event_id DESC LIMIT :limit")
+_DEAD_LETTERS: Final = sql(f"SELECT {_LISTED} {_DEAD} ORDER BY d.event_id DESC, d.endpoint_id LIMIT :limit")
 _DEAD_LETTERS_COUNT: Final = sql(f"SELECT count(*) {_DEAD}")
 # One event's deliveries with the event.
 _DELIVERIES: Final = sql(f"""
@@ -48,7 +48,8 @@ ORDER BY sequence""")
 _STATES: Final = sql("""
 SELECT event_id, endpoint_id, exact_state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
 FROM every_delivery
-WHERE workspace_id = :workspace AND event_id = ANY(:events) AND event_id >= :first AND event_id <= :last""")
+WHERE workspace_id = :workspace AND event_id = ANY(:events) AND event_id >= :first AND event_id <= :last
+ORDER BY event_id, endpoint_id""")
 
 
 async def endpoints(workspace: str | None) -> list[Endpoint]:

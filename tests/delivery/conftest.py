@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from leadwire.delivery.relay.loop import Relay
-from leadwire.delivery.worker import loop, reader
+from leadwire.delivery.worker import loop, reader, recorder
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.loop import Deliverer
@@ -54,6 +54,7 @@ async def use(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[Any], 
 def hasty(wire, monkeypatch):
     """A worker that takes over at once, also from itself; what it has claimed stays its own."""
     monkeypatch.setattr(reader, "_BLOCK_MS", 1)
+    monkeypatch.setattr(recorder, "_PAUSES", ())
     monkeypatch.setattr(Heartbeat, "covers", lambda *_: True)
     monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, gone: claim(entries, owner, 60, gone))
     return Deliverer(wire.redis, wire.transport, msgspec.structs.replace(wire.settings, lease=0.001))

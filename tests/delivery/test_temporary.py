@@ -8,9 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from leadwire.delivery.relay import fan_out
+from leadwire.delivery.worker import recorder
+from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import db, failing
-from tests import make
-from tests.delivery.test_delivery import broken
+from tests import jobs, make
+from tests.delivery.test_batches import queued
+from tests.delivery.test_delivery import broken, states
+from tests.delivery.test_poison import run_until
 from tests.delivery.wired import endpoint
 
 CAUSES = {"any": "P0001", "locked": "55P03", "canceled": "57014", "deadlock": "40P01", "stopping": "57P01"}
@@ -78,3 +83,36 @@ async def test_what_comes_after_an_event_waits_for_it(in_order, wire, monkeypatc
     for _ in range(2):
         await wire.turn()
     assert in_order.told() == [3, 1, 2]
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+async def test_what_was_sent_is_recorded_and_not_sent_twice(workspace, bot, wire, receiver, hasty, monkeypatch, cause):
+    """The batch is refused, those of the endpoint together, and some of them alone."""
+    monkeypatch.setattr(recorder, "_PAUSES", (0.01,) * 5)
+    monkeypatch.setattr(recorder, "_AGAIN", 0.01)
+    await endpoint(workspace, receiver.url)
+    await queued(workspace, bot, wire, 3)
+    async with refused_at_first("delivery_result", "INSERT", *[cause] * 5):
+        await run_until(hasty, three_are_delivered)
+    assert len(receiver.deliveries) == 3
+    assert await broken(wire) == []
+
+
+async def three_are_delivered() -> bool:
+    return (await states()).get("delivered") == 3
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+async def test_dead_letters_are_redriven(workspace, bot, wire, receiver, cause):
+    """All are refused, and some of them alone."""
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer = 410
+    await queued(workspace, bot, wire, 3)
+    await wire.deliver()
+    await changes.enable(workspace, made.id)
+    job = await redrives.start(workspace, Selection(), 1000)
+    async with refused_at_first("delivery", "INSERT", *[cause] * 3):
+        for _ in range(5):
+            await jobs.redrive()
+    assert (await redrives.one(None, job.id)).state == "finished"
+    assert await states() == {"waiting": 3}

@@ -14,7 +14,7 @@ _IDLE: Final = 1.0  # seconds, where its rate allows nothing yet
 @job("redrive", at_once=4, find=redrive.running)
 async def take_on(job: Claimed) -> Again | None:
     """Let some of the deliveries of a redrive wait again, by its rate."""
-    moved, ended = await redrive.step(job.key)
+    moved, ended = await redrive.step(job.key, job.tries)
     if moved:
         metrics.REDRIVEN.inc(moved)
         telemetry.log("batch.redriven", deliveries=moved)

@@ -44,6 +44,7 @@ class RedriveJob(Table, db=DB, tablename="redrive_job"):
 
 _LONGEST_STEP: Final = 5.0  # seconds' worth at once, after a pause of the process
 _BIGGEST_STEP: Final = 2000  # deliveries
+_TRIES: Final = 5  # of a step, in half a minute, before it goes on without those that fail
 
 _RUNNING: Final = sql("SELECT id, workspace_id FROM redrive_job WHERE state = 'running'")
 
@@ -183,8 +184,11 @@ async def running() -> list[jobs.Offer]:
     return [jobs.Offer(*row) for row in await _RUNNING.rows()]
 
 
-async def step(job_id: str) -> Step:
-    """Take a job on by what its rate allows. Raise db.Locked when somebody is changing it, or an endpoint."""
+async def step(job_id: str, tries: int = 0) -> Step:
+    """Take a job on by what its rate allows. Raise db.Locked when somebody is changing it, or an endpoint.
+
+    What cannot be redriven fails the step, as its cause may end. After some `tries` it is left as it is.
+    """
     async with db.transaction():
         await due.PATIENCE.rows()
         job = await _JOB.row(longest=_LONGEST_STEP, id=job_id)
@@ -198,7 +202,8 @@ async def step(job_id: str) -> Step:
         batch = await (_NEXT_PAST if job["replay"] else _NEXT_DEAD).rows(**criteria._asdict(), **place, allowed=allowed)
         if batch:
             await _lock(batch)  # all at once: that somebody holds one is the failure of none
-            await batches.most(batch, partial(_again, replay=job["replay"]), "delivery.not_redriven")
+            least = 1 if tries >= _TRIES else len(batch)
+            await batches.most(batch, partial(_again, replay=job["replay"]), "delivery.not_redriven", least=least)
             place = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
         finished = len(batch) < allowed
         await _STEPPED.rows(id=job["id"], moved=len(batch), **place, finished=finished)

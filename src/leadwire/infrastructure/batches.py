@@ -11,13 +11,15 @@ T = TypeVar("T")
 _SERVERS: Final[tuple[type[BaseException], ...]] = (*db.TRANSIENT, *redis_pool.AWAY)
 
 
-async def most(items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[object]], event: str) -> int:
+async def most(
+    items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[object]], event: str, *, least: int = 1
+) -> int:
     """Do `work` with all items in the open transaction, each part behind a savepoint. Return how many are done.
 
-    What fails while others succeed is left as it is, and logged as `event`. Raise the error where all fail.
+    What fails is left as it is, and logged as `event`. Raise the error where fewer than `least` are done.
     """
     failed = await undone(items, work)
-    if failed and len(failed) == len(items):
+    if failed and len(items) - len(failed) < least:
         raise failed[0][1]
     for item, error in failed:
         telemetry.log(event, level=logging.ERROR, error=error, item=str(item))

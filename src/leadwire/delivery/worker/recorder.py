@@ -1,6 +1,7 @@
 """Outcomes are recorded in batches, and only then acknowledged."""
 
 import asyncio
+import contextlib
 import functools
 import logging
 import time
@@ -15,12 +16,13 @@ from leadwire.delivery.worker.attempt import Attempt
 from leadwire.delivery.worker.observe import Liveness, log_attempts
 from leadwire.delivery.worker.record import is_informative, record
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.backoff import Backoff
+from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.batches import apart
 
 _GATHER: Final = 0.025  # seconds in which several outcomes come together for one statement: this delays no delivery
 _GATHER_INFORMATIVE: Final = 0.005  # other deliveries may wait for these
 _AGAIN: Final = 1.0  # seconds until an endpoint that somebody has locked is tried again
+_PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries of what PostgreSQL refuses to write down
 
 T = TypeVar("T")
 
@@ -34,6 +36,7 @@ class Recorder:
         self._informative: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._later: set[asyncio.Task[None]] = set()
         self._one_by_one = asyncio.Lock()
+        self._ended = asyncio.Event()
         self._recorded: asyncio.Queue[tuple[list[Attempt], list[Attempt]] | None] = asyncio.Queue()
 
     def put(self, outcome: Attempt) -> None:
@@ -42,6 +45,7 @@ class Recorder:
 
     def end(self) -> None:
         """Let `run` end when it has recorded all that was put."""
+        self._ended.set()
         self._plain.put_nowait(None)
         self._informative.put_nowait(None)
 
@@ -91,11 +95,27 @@ class Recorder:
         await self._record(done)
 
     async def _record_apart(self, done: list[Attempt]) -> None:
-        """Give up those that cannot be written down. It takes a statement or two for each: one part at a time."""
+        """Try those again, after pauses, that cannot be written down: whoever gives them up lets them be sent twice."""
+        failed = await self._try_apart(done)
+        for pause in _PAUSES:
+            if not failed:
+                return
+            await rest(pause, self._ended)
+            with contextlib.suppress(Exception):  # the next time, or apart
+                await self._record_together([failed])
+                return
+        await self._try_apart(failed, last=True)
+
+    async def _try_apart(self, done: list[Attempt], *, last: bool = False) -> list[Attempt]:
+        """Record what can be. Return the others; the `last` time they are given up. It takes a statement or two for
+        each: one part at a time.
+        """
         async with self._one_by_one:
-            for (one,), reason in await apart([[one] for one in done], self._record_together):
-                telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **one.job.names)
-                del self._held[one.job.entry.key]
+            failed = await apart([[one] for one in done], self._record_together)
+        for (one,), reason in failed if last else ():
+            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **one.job.names)
+            del self._held[one.job.entry.key]
+        return [one for (one,), _ in failed]
 
     async def _acknowledge_recorded(self) -> None:
         """Acknowledge one after the other. A Redis that keeps silent holds this up, and no record: leases would end."""

@@ -4,6 +4,7 @@ A `Planned` is scheduled for each. `draw` (0 to 1) selects its endpoint, `force`
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
@@ -23,6 +24,8 @@ _AGAIN: Final = ("healthy", "flaky", "ordered", "failing", "slow")
 _CHANGES: Final = 6  # of a person who is then erased
 _RATE: Final = 6000  # deliveries a minute
 _SOME: Final = 5  # deliveries
+_LOOKS: Final = 60.0  # seconds
+_LOOK_EVERY: Final = 0.2
 
 _Work = Callable[[Customer, Planned], Awaitable[None]]
 
@@ -141,9 +144,12 @@ async def start_replay(customer: Customer, name: str, span: Selection, kind: str
 
 
 async def _events(customer: Customer, name: str, where: str) -> list[str]:
-    """Some of the newest deliveries of an endpoint."""
+    """Some of the newest deliveries of an endpoint, as soon as there are any: a machine may be busy."""
     sql = f"{where} workspace_id = $2 ORDER BY event_id DESC LIMIT {_SOME}"
-    rows = await customer.answered(partial(db.rows, sql, customer.endpoints[name], customer.workspace))
+    look = partial(db.rows, sql, customer.endpoints[name], customer.workspace)
+    end = time.monotonic() + _LOOKS
+    while not (rows := await customer.answered(look)) and time.monotonic() < end:
+        await asyncio.sleep(_LOOK_EVERY)
     return [row["event_id"] for row in rows]
 
 

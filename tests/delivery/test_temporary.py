@@ -7,7 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from leadwire.delivery.relay import fan_out
+from leadwire.delivery import streams
+from leadwire.delivery.endpoints import discard
+from leadwire.delivery.receivers import pull
+from leadwire.delivery.relay import admit, fan_out
 from leadwire.delivery.worker import recorder
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
@@ -116,3 +119,73 @@ async def test_dead_letters_are_redriven(workspace, bot, wire, receiver, cause):
             await jobs.redrive()
     assert (await redrives.one(None, job.id)).state == "finished"
     assert await states() == {"waiting": 3}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+async def test_deliveries_are_claimed(workspace, bot, wire, receiver, hasty, cause):
+    await endpoint(workspace, receiver.url)
+    await queued(workspace, bot, wire, 3)
+    async with refused_at_first("delivery", "UPDATE", *[cause] * 4):
+        await run_until(hasty, three_are_delivered)
+    assert len(receiver.deliveries) == 3
+    assert await broken(wire) == []
+
+
+@pytest.mark.usefixtures("no_rest")
+@pytest.mark.parametrize("cause", CAUSES)
+async def test_deliveries_are_admitted(workspace, bot, wire, receiver, cause):
+    for _ in range(2):
+        await endpoint(workspace, receiver.url)
+    await make.somebody(workspace, bot)
+    await fan_out.fan_out()
+    async with refused_at_first("delivery", "UPDATE", *[cause] * 3):
+        for _ in range(4):
+            with contextlib.suppress(*db.TRANSIENT):
+                await admit.admit()
+    assert await states() == {"queued": 2}
+
+
+@pytest.mark.usefixtures("no_rest")
+@pytest.mark.parametrize("cause", CAUSES)
+async def test_what_redis_has_lost_is_added_again(workspace, bot, wire, receiver, db_clock, cause):
+    await endpoint(workspace, receiver.url)
+    await queued(workspace, bot, wire, 3)
+    await wire.redis.flushall()
+    await streams.prepare(wire.redis, wire.settings.stream_shards)
+    await db_clock.forward(31)
+    async with refused_at_first("delivery", "UPDATE", *[cause] * 3):
+        for _ in range(4):
+            with contextlib.suppress(*db.TRANSIENT):
+                await wire.reconcile()
+    assert len(await wire.deliver()) == 3
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+async def test_deliveries_are_discarded(workspace, bot, wire, receiver, cause):
+    made = await endpoint(workspace, receiver.url)
+    for _ in range(3):
+        await make.somebody(workspace, bot)
+    await fan_out.fan_out()
+    await discard.start(made.id)
+    async with refused_at_first("delivery", "DELETE", *[cause] * 3):
+        for _ in range(5):
+            await jobs.run("discard", early=True)
+    assert await states() == {"cancelled": 3}
+    assert await db.value("SELECT count(*) FROM job WHERE kind = 'discard'") == 0
+
+
+@pytest.mark.usefixtures("no_rest")
+@pytest.mark.parametrize("cause", CAUSES)
+async def test_what_is_not_acknowledged_counts_once(workspace, bot, wire, db_clock, cause):
+    made = await endpoint(workspace, "pull:crm")
+    await db.rows("UPDATE webhook_endpoint SET token = decode(md5(id), 'hex')")
+    for _ in range(3):
+        await make.somebody(workspace, bot)
+    await fan_out.fan_out()
+    assert len((await pull.take(made.id, workspace, 10, wire.settings))[1]) == 3
+    await db_clock.forward(3600)
+    async with refused_at_first("delivery", "UPDATE", *[cause] * 3):
+        for _ in range(4):
+            with contextlib.suppress(*db.TRANSIENT):
+                await pull.expire(wire.settings)
+    assert [row["attempts"] for row in await db.rows("SELECT attempts FROM delivery")] == [1, 1, 1]

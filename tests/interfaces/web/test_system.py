@@ -2,6 +2,7 @@
 
 import time
 
+import asyncpg
 import msgspec
 import pytest
 
@@ -148,6 +149,18 @@ async def test_customers_are_shown_with_what_they_have(admin, operators, workspa
     page = await admin.open(f"/system/workspaces?after={workspace}")
     assert ("Other &lt;i&gt;" in page, "First page" in page) == (True, True)
     assert "None after this one." in await admin.open("/system/workspaces?after=zzz")
+
+
+async def test_under_a_lock_it_tells_what_to_do(admin, servers):
+    holder = await asyncpg.connect(servers.database_url)
+    async with holder.transaction():
+        await holder.execute("LOCK TABLE webhook_endpoint IN ACCESS EXCLUSIVE MODE")
+        page = await admin.open("/system")
+    await holder.close()
+    assert ["DatabaseDown" in page, "/docs/database-down" in page, "leadwire doctor" in page] == [True, True, True]
+    assert ["Nothing is firing" in page, "Deliveries under way" in page] == [False, False]
+    page = await admin.open("/system")
+    assert ["DatabaseDown" in page, "Deliveries under way" in page] == [False, True]
 
 
 async def checked(admin):

@@ -63,13 +63,13 @@ class Observer:
         """Update once. Not canceled when it takes too long, as that would wait for the same server."""
         update = asyncio.create_task(self.update())
         while not (await asyncio.wait([update], timeout=_TIMEOUT))[0] and not stop.is_set():
-            self._failed(TimeoutError(f"no answer within {_TIMEOUT:g} s"))
+            await self._failed(TimeoutError(f"no answer within {_TIMEOUT:g} s"))
         if update.done() and (error := update.exception()) is not None:
-            self._failed(error)
+            await self._failed(error)
         return _EVERY
 
-    def _failed(self, error: BaseException) -> None:
-        """Clear the gauges: what they show may not be so any more."""
+    async def _failed(self, error: BaseException) -> None:
+        """Clear the gauges: what they show may not be so any more. Note that the database does not answer."""
         self._clear()
         if isinstance(error, db.GONE):
             gauges.DATABASE_UP.show(0)
@@ -77,6 +77,8 @@ class Observer:
             gauges.DATABASE_UP.show(1)
         metrics.FAILED.labels("observe").inc()
         telemetry.log("observer.failed", level=logging.WARNING, error=error)
+        with contextlib.suppress(*AWAY):
+            await conditions.note(self._redis)
 
     async def update(self) -> None:
         """Set every gauge, or clear them when another process has the lease."""

@@ -25,20 +25,29 @@ async def now(*, finished: bool = False) -> Status:
     return await status.read(redis_pool.client(), settings.get().stream_shards, finished=finished)
 
 
-async def firing(present: Status) -> list[Firing]:
-    """Return what needs somebody, as the relay that observes has found it, and what this process sees by itself."""
+async def firing(present: Status | None) -> list[Firing]:
+    """Return what needs somebody, as the relay that observes has found it, and what this process sees by itself.
+
+    None: PostgreSQL does not tell how delivery stands.
+    """
     found = None
     with contextlib.suppress(*AWAY):
         if (client := redis_pool.client()) is not None:
             found = await conditions.firing(client)
-    return [*_seen(present, observed=found is not None), *(found or ())]
+    names = {one.name for one in found or ()}
+    seen = [one for one in _seen(present, observed=found is not None) if one.name not in names]
+    return [*seen, *(found or ())]
 
 
-def _seen(present: Status, *, observed: bool) -> Iterator[Firing]:
+def _seen(present: Status | None, *, observed: bool) -> Iterator[Firing]:
     refused = next(one for one in CONDITIONS if one.name == "WritesRefused")
     for reason, count in refused.values().items():
         says = f"PostgreSQL has refused {count:.0f} changes of this process within a minute: {reason}."
         yield Firing(refused.name, refused.severity, says, refused.command)
+    if present is None:
+        says = "PostgreSQL does not tell in time how delivery stands: somebody holds a lock, or it is too busy."
+        yield Firing("DatabaseDown", "page", says, "leadwire doctor")
+        return
     if present.streams is None:
         says = "Redis cannot be reached. Nothing is lost: events wait in PostgreSQL and are sent when it is back."
         yield Firing("RedisDown", "page", says, "leadwire doctor")

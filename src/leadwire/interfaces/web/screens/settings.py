@@ -1,5 +1,7 @@
 """Settings of a workspace: API keys, the team, the audit log; for operators, the whole instance."""
 
+import asyncio
+import contextlib
 from typing import Final
 
 from leadwire.domain.accounts import changes, networks, reads
@@ -16,6 +18,7 @@ from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
+_PATIENCE: Final = 5.0  # seconds
 _OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_800: "in 7 days"}
 _LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
 
@@ -104,9 +107,12 @@ async def export_log(context: PageContext) -> PageResponse:
 
 @screen("/system", role="admin")
 async def instance(context: PageContext) -> PageResponse:
-    """How everything stands now, of all workspaces together."""
+    """How everything stands now, of all workspaces. What is firing is shown also while PostgreSQL is locked."""
     _operators_only(context)
-    now, running, mails = await system.now(), await redrives.listed(None, 20), await mail_reads.counts()
+    now = running = mails = None
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            now, running, mails = await system.now(), await redrives.listed(None, 20), await mail_reads.counts()
     firing = await system.firing(now)
     return await context.render("system/now.html", now=now, redrives=running, mails=mails, firing=firing)
 

@@ -1,19 +1,11 @@
-"""What HTTP adds to /v1: compression, addresses that are whole, the end of a version."""
+"""What HTTP adds to /v1: compression, addresses that are whole. No version ends."""
 
 import gzip
 import json
-from datetime import UTC, datetime
 
-import httpx
 import pytest
-from litestar import Litestar, Router
 
 from leadwire.infrastructure import settings
-from leadwire.interfaces.http import problems
-from leadwire.interfaces.http.middleware import RequestMiddleware
-from leadwire.interfaces.http.responses import JSONResponse
-from leadwire.interfaces.http.routes import get as route
-from leadwire.interfaces.v1.versions import ending
 from tests import make
 
 
@@ -81,30 +73,6 @@ async def test_links_and_types_are_whole_addresses_whatever_host_was_asked(clien
         assert wrong.json()["type"] == "https://leads.example.com/docs/errors#unknown_parameter"
     answer = await client.get("/v1/leads?cursor=first&limit=3")
     assert answer.links["next"]["url"].startswith("https://leads.example.com/v1/leads?limit=3&cursor=")
-
-
-async def test_a_version_that_ends_says_so_with_each_response(public):
-    @route("/leads")
-    async def leads() -> JSONResponse[list[int]]:
-        return JSONResponse([])
-
-    since, until = datetime(2026, 1, 2, tzinfo=UTC), datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
-    old = Router("/v0", route_handlers=[leads], middleware=[ending(since, until, "/docs/changelog", "/v1")])
-    new = Router("/v9", route_handlers=[leads])
-    app = RequestMiddleware(
-        Litestar(
-            [old, new], exception_handlers={Exception: problems.to_response}, openapi_config=None, logging_config=None
-        )
-    )
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
-        answer = await client.get("/v0/leads")
-        assert answer.headers["deprecation"] == "@1767312000"  # RFC 9745 section 2.1
-        assert answer.headers["sunset"] == "Sat, 02 Jan 2027 03:04:05 GMT"  # RFC 8594 section 3
-        assert answer.links["deprecation"]["url"] == "https://leads.example.com/docs/changelog"
-        assert answer.links["successor-version"]["url"] == "https://leads.example.com/v1"
-        assert not {"deprecation", "sunset"} & {*(await client.get("/v9/leads")).headers}
-    with pytest.raises(ValueError, match="ends after"):
-        ending(until, since, "/docs/changelog", "/v1")
 
 
 async def test_nothing_of_v1_ends(client):

@@ -1,16 +1,13 @@
-"""How `leadwire status` shows the state of delivery: tables; with `--watch`, off a terminal, a line for each update."""
+"""How `leadwire status` shows the state of delivery: as tables, with `--watch` again and again."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from typing import Final
 
 import click
 import msgspec
 from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -21,58 +18,21 @@ from leadwire.interfaces.cli.runtime import explain
 _LATE: Final = 30.0  # seconds; what waits longer past its time is shown in red
 _WIDE: Final = 200  # columns, where there is no terminal that has fewer
 
-Look = Callable[[], Awaitable[Status]]
 
-
-async def follow(look: Look, every: float, *, as_json: bool = False, console: Console | None = None) -> None:
+async def follow(look: Callable[[], Awaitable[Status]], every: float, *, as_json: bool = False) -> None:
     """Show the state every `every` seconds until canceled. PostgreSQL may be away meanwhile."""
-    screen = console or Console()
-    pace = _Pace()
-    live = Live(console=screen, auto_refresh=False) if screen.is_terminal and not as_json else None
-    with live or nullcontext():
-        while True:
-            now = await _seen(look)
-            if live:
-                live.update(Text(now, "red") if isinstance(now, str) else _tables(now, pace), refresh=True)
-            elif as_json and isinstance(now, Status):
-                click.echo(msgspec.json.encode(now))
-            else:
-                click.echo(now if isinstance(now, str) else _line(now, pace), err=as_json)
-            await asyncio.sleep(every)
-
-
-class _Pace:
-    """Deliveries a second, from one update to the next."""
-
-    def __init__(self) -> None:
-        self._count, self._at = 0, 0.0
-
-    def of(self, count: int) -> str:
-        """As text; empty at the first update."""
-        before, since, self._count = self._count, self._at, count
-        self._at = time.monotonic()
-        return f"{max(count - before, 0) / (self._at - since):.0f}/s" if since else ""
-
-
-async def _seen(look: Look) -> Status | str:
-    try:
-        return await look()
-    except Exception as error:
-        if (words := explain(error)) is None:
-            raise
-        return words
-
-
-def _line(now: Status, pace: _Pace) -> str:
-    delivered = now.deliveries["delivered"]
-    lag = "redis away" if now.streams is None else sum(stream.lag for stream in now.streams)
-    silent = len(now.silent_workers or ())
-    pending = "" if now.streams is None else f" pending {sum(stream.pending for stream in now.streams)}"
-    return (
-        f"unrelayed {now.unrelayed.events} lag {lag}{pending} overdue {now.overdue.deliveries}"
-        f" oldest {now.overdue.oldest_seconds:.1f}s delivered {delivered} {pace.of(delivered)}"
-        f" dead {now.dead_letters} workers {len(now.workers or ())}" + f" silent {silent}" * bool(silent)
-    )
+    while True:
+        try:
+            now = await look()
+        except Exception as error:
+            if (words := explain(error)) is None:
+                raise
+            click.secho(words, fg="red", err=True)
+        else:
+            if not as_json:
+                click.clear()
+            click.echo(msgspec.json.encode(now) if as_json else text(now))
+        await asyncio.sleep(every)
 
 
 def text(now: Status) -> str:
@@ -81,15 +41,15 @@ def text(now: Status) -> str:
     if not console.is_terminal:
         console.width = _WIDE
     with console.capture() as captured:
-        console.print(_tables(now, _Pace()))
+        console.print(_tables(now))
     return captured.get().rstrip()
 
 
-def _tables(now: Status, pace: _Pace) -> RenderableType:
+def _tables(now: Status) -> RenderableType:
     counts = _table("Delivery", "", "count", "oldest", "")
     counts.add_row("unrelayed events", str(now.unrelayed.events), _age(now.unrelayed.oldest_seconds))
     for state, count in now.deliveries.items():
-        counts.add_row(state, str(count), pace.of(count) if state == "delivered" else "")
+        counts.add_row(state, str(count))
     counts.add_row("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds))
     for one in now.behind:
         about = f"  {one.endpoint}, window {one.window}"

@@ -31,7 +31,6 @@ COMMANDS: Final = {
     "workspaces": ("leadwire.interfaces.cli.workspaces", "workspaces"),
     "status": ("leadwire.interfaces.cli.maintenance", "status"),
     "doctor": ("leadwire.interfaces.cli.maintenance", "doctor"),
-    "events": ("leadwire.interfaces.cli.events", "events"),
     "dead-letters": ("leadwire.interfaces.cli.dead_letters", "dead_letters"),
     "redrives": ("leadwire.interfaces.cli.redrives", "redrives"),
     "jobs": ("leadwire.interfaces.cli.jobs", "jobs"),
@@ -39,7 +38,6 @@ COMMANDS: Final = {
     "reseal": ("leadwire.interfaces.cli.maintenance", "reseal"),
     "audit": ("leadwire.interfaces.cli.audit", "audit"),
     "ledger": ("leadwire.interfaces.cli.maintenance", "ledger"),
-    "completion": ("leadwire.interfaces.cli.completion", "completion"),
 }
 
 

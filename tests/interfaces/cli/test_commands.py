@@ -15,7 +15,7 @@ from tests.flows.commands import refused, run
 PROCESSES = {"up", "serve", "relay", "deliver", "background", "prepare", "visitors"}
 NEEDING = (
     ("keys", "create", "--name", "crm"), ("keys", "list"), ("users", "invite"), ("status",), ("doctor",), ("ledger",),
-    ("endpoints", "create", "--url", "https://example.com/", "--event", "lead.created"), ("events", "tail"),
+    ("endpoints", "create", "--url", "https://example.com/", "--event", "lead.created"),
     ("reseal",), ("serve", "--port", "0"), ("relay",), ("deliver",), ("background",),
 )  # fmt: skip
 

@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "status": (), "ledger": (),
     "endpoints": ("create", "list", "configure", "secret", "enable", "disable", "delete", "test"),
     "keys": ("create", "list", "revoke"),
-    "dead-letters": ("list", "show", "redrive"), "events": ("tail",), "set-aside": ("list", "release"),
+    "dead-letters": ("list", "show", "redrive"), "set-aside": ("list", "release"),
     "redrives": ("start", "list", "watch", "pause", "resume", "cancel"),
 }  # fmt: skip
 
@@ -187,8 +187,6 @@ async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Servi
         (("redrives", "start", "--outcome", "sadness"), "sadness"),
         (("redrives", "start", "--rate", "0"), "rate"),
         (("redrives", "pause", "job_unknown"), "job_unknown"),
-        (("events", "tail", "--after", "yesterday"), "cursor"),
-        (("events", "tail", "--event", "lead.eaten"), "lead.eaten"),
     ]
     for (text, result), (_, named) in zip(all_at_once([(one, settings) for one, _ in unknown]), unknown, strict=True):
         assert named in refused(result), text

@@ -1,15 +1,13 @@
-"""`leadwire trigger`, on a real server; completion."""
+"""`leadwire trigger`, on a real server; completion by the shell."""
 
 import asyncio
 import json
 import subprocess
 
-import pytest
-
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
 from tests.delivery.wired import endpoint
-from tests.flows.commands import COMMAND, environment, refused, run
+from tests.flows.commands import COMMAND, environment, refused
 
 
 async def test_a_sample_goes_to_every_endpoint_that_subscribes(workspace, wire, receiver, command):
@@ -32,11 +30,6 @@ async def test_a_sample_goes_to_every_endpoint_that_subscribes(workspace, wire, 
 
 async def test_a_kind_that_nobody_wants(workspace, command):
     assert "no endpoint subscribes to lead.created" in refused(await command("trigger", "lead.created"))
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(shell):
-    assert "_LEADWIRE_COMPLETE" in run("completion", shell).stdout
 
 
 def test_commands_complete():

@@ -1,5 +1,6 @@
 """The System screen: for operators alone, and right also while Redis is away."""
 
+import socket
 import time
 
 import asyncpg
@@ -130,6 +131,15 @@ async def test_it_answers_while_redis_is_away(admin, monkeypatch):
     monkeypatch.setattr(redis_pool, "client", lambda: None)
     assert "Redis cannot be reached" in await admin.open("/system")
     assert "Redis was away" in await checked(admin)
+
+
+async def test_a_redis_that_says_nothing_is_not_taken_for_the_database(admin, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = redis_pool.create_client(f"redis://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setattr(redis_pool, "client", lambda: client)
+        page = await admin.open("/system")
+        await client.aclose()
+    assert ["RedisDown" in page, "DatabaseDown" in page] == [True, False]
 
 
 async def test_customers_are_shown_with_what_they_have(admin, operators, workspace, bot, monkeypatch):

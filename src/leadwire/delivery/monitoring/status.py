@@ -1,5 +1,6 @@
 """How delivery stands, in exact numbers, for a person or a monitor. Alerts rest on `gauges`, which cost less."""
 
+import asyncio
 import contextlib
 from collections.abc import Sequence
 from typing import Final
@@ -18,6 +19,7 @@ ALIVE: Final = 30.0
 """Seconds since it last asked for work within which a worker counts as alive."""
 _GONE: Final = 3600.0  # seconds; names of killed workers are kept for an hour
 _LISTED: Final = 5  # endpoints
+_PATIENCE: Final = 2.0  # seconds for Redis, which may be frozen
 
 # Deliveries by state: all, or only those of the stored states that have an index of their own.
 _COUNTED: Final = sql("SELECT exact_state AS state, count(*) FROM every_delivery GROUP BY exact_state")
@@ -121,7 +123,8 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
     found = workers = silent = None
     with contextlib.suppress(*AWAY):
         if redis is not None:
-            states = await streams.states(redis, shards)
+            async with asyncio.timeout(_PATIENCE):
+                states = await streams.states(redis, shards)
             found = [Stream(one.name, one.length, one.lag, one.pending, round(one.oldest, 3)) for one in states]
             heard = sorted(alive(states, _GONE).items())
             workers = [Worker(*one) for one in heard if one[1] < ALIVE]

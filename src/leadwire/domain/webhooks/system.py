@@ -32,7 +32,7 @@ async def firing(present: Status | None) -> list[Firing]:
     """
     found = None
     with contextlib.suppress(*AWAY):
-        if (client := redis_pool.client()) is not None:
+        if (present is None or present.streams is not None) and (client := redis_pool.client()) is not None:
             found = await conditions.firing(client)
     names = {one.name for one in found or ()}
     seen = [one for one in _seen(present, observed=found is not None) if one.name not in names]

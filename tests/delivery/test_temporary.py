@@ -88,6 +88,18 @@ async def test_what_comes_after_an_event_waits_for_it(in_order, wire, monkeypatc
     assert in_order.told() == [3, 1, 2]
 
 
+async def test_also_where_its_rest_ends_before_the_others_are_tried(in_order, wire, monkeypatch):
+    seconds = itertools.count(0, 10)
+    monkeypatch.setattr(failing, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    lead = await in_order.lead()
+    async with refused_at_first("delivery", "INSERT", "any", "any"):
+        await in_order.score(lead, 1, 2)
+        await relayed()
+    for _ in range(3):
+        await wire.turn()
+    assert in_order.told() == [1, 2]
+
+
 @pytest.mark.parametrize("cause", CAUSES)
 async def test_what_was_sent_is_recorded_and_not_sent_twice(workspace, bot, wire, receiver, hasty, monkeypatch, cause):
     """The batch is refused, those of the endpoint together, and some of them alone."""

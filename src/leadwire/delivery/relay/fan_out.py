@@ -77,7 +77,7 @@ async def fan_out(
     rows, failed = list[db.Row](), list[str]()
     for workspace in busy:
         try:
-            rows += await _of_workspace(workspace, since, deliveries // len(busy), soon=soon)
+            rows += await _of_workspace(workspace, since, deliveries // len(busy), _failing.resting(), soon=soon)
         except (db.Locked, db.Deadlock):
             continue  # the next round tries again
         except db.TRANSIENT:
@@ -109,31 +109,33 @@ async def listed() -> list[tuple[str, str, str]]:
 
 
 async def _of_workspace(
-    workspace: str, since: int, deliveries: int, event_id: str | None = None, soon: float = 0.0
+    workspace: str, since: int, deliveries: int, resting: list[str], event_id: str | None = None, soon: float = 0.0
 ) -> list[db.Row]:
-    """Relay a workspace's next events, or this one. Return the statement's rows."""
+    """Relay a workspace's next events, or this one, but none that waits for `resting`. Return the statement's rows."""
     async with db.transaction():
         if not await _HAVE.value(workspace=workspace, patience=_PATIENCE):
             return []
         closed = await due.wake([row["id"] for row in await _CLOSED.rows(workspace=workspace)], soon=soon)
         asked = {"workspace": workspace, "since": since, "deliveries": deliveries, "event_id": event_id}
-        return await _FAN_OUT.rows(**asked, closed=list(closed), resting=_failing.resting())
+        return await _FAN_OUT.rows(**asked, closed=list(closed), resting=resting)
 
 
 async def _one_by_one(workspace: str, since: int) -> list[db.Row]:
     """Relay the first events of a workspace, each by itself. Raise nothing: the others go on."""
     rows = list[db.Row]()
     try:
-        asked = {"workspace": workspace, "since": since, "resting": _failing.resting(), "most": _APART}
-        events = [row["event_id"] for row in await _FRONT.rows(**asked)]
+        resting = _failing.resting()
+        front = await _FRONT.rows(workspace=workspace, since=since, resting=resting, most=_APART)
+        events = [row["event_id"] for row in front]
         errors = list[Exception]()
         for event_id in events:
             try:
-                rows += await _of_workspace(workspace, since, _ALL, event_id)
+                rows += await _of_workspace(workspace, since, _ALL, resting, event_id)
             except db.TRANSIENT:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, it is about this event
                 errors.append(error)
+                resting.append(event_id)  # however long this takes
                 await _failed(workspace, event_id, error)
         if errors and len(errors) == len(events):
             _failing.failed(workspace, errors[0])

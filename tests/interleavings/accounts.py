@@ -13,6 +13,7 @@ from leadwire.domain.accounts.keys import digest
 from leadwire.domain.accounts.sign_in import changes as sign_in
 from leadwire.domain.accounts.sign_in import passwords
 from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, second_factor, sessions
+from leadwire.domain.accounts.sign_in.changes.passkeys import Answer, Site
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.sso import reads
@@ -23,9 +24,11 @@ from leadwire.domain.conversations.changes import inbox
 from leadwire.infrastructure import clock, db, redis_pool
 from leadwire.infrastructure.errors import DomainError
 from tests import make
+from tests.domain.accounts.sign_in.device import Device
 from tests.interleavings import kept
 from tests.interleavings.sessions import Order, Session, each_order, interleave
 
+SITE: Final = Site("https://leads.example")
 PASSWORD: Final = "a long way to Tipperary"
 EVERY: Final = re.compile("")  # statement
 SETUP: Final = sso.Setup(
@@ -55,11 +58,6 @@ class People:
             self.tokens = [await sessions.begin(self.ada, Browser("127.0.0.1", "", mark)) for mark in ("one", "two")]
             admin = await sessions.begin(self.eve, BROWSER)
         self.codes = await second_factor.make_codes(self.ada)
-        await db.rows(
-            "INSERT INTO passkey (id, user_id, name, credential_id, public_key, sign_count, backed_up, transports,"
-            " created_at) VALUES ('pass_1', $1, 'Phone', '\\x01', '\\x01', 0, false, '{}', now())",
-            self.ada,
-        )
         self.link = "a link"
         hours = clock.now() + password_reset.LIFE
         await password_reset._ADD.rows(user_id=self.ada, hash=digest(self.link), expires_at=hours)
@@ -69,6 +67,12 @@ class People:
         await inbox.claim(self.workspace, self.conversation, self.ada)
         self.person = await sessions.person(self.tokens[0], "127.0.0.1")
         self.admin = await sessions.person(admin, "127.0.0.1")
+        options, ticket = await passkeys.creation_options(self.person, SITE)
+        self.device = Device(SITE.origin)
+        await passkeys.add(self.person, "Phone", Answer(SITE, ticket, self.device.make(options)))
+        self.passkey = await db.value("SELECT id FROM passkey")
+        async with db.transaction():
+            self.tokens[1] = await sessions.begin(self.ada, Browser("127.0.0.1", "", "two"))
         self.ticket = second_factor.ticket(self.ada, hashed)
 
     async def form(self, by: schema.Person, work: Awaitable[Any]) -> None:
@@ -165,8 +169,27 @@ async def make_codes(people: People) -> None:
 
 
 @_operation
+async def add_passkey(people: People) -> None:
+    options, ticket = await passkeys.creation_options(people.person, SITE)
+    await passkeys.add(people.person, "Another", Answer(SITE, ticket, Device(SITE.origin).make(options)))
+
+
+@_operation
+async def sign_in_by_passkey(people: People) -> None:
+    options, ticket = passkeys.request_options(SITE)
+    await sign_in.give_passkey(Answer(SITE, ticket, people.device.answer(options)), "", BROWSER)
+
+
+@_operation
+async def add_app(people: People) -> None:
+    secret, offered = second_factor.offer(people.ada)
+    code = second_factor._totp(secret).generate(int(clock.now().timestamp())).decode()
+    await second_factor.add(people.person, offered, code)
+
+
+@_operation
 async def remove_passkey(people: People) -> None:
-    await people.form(people.person, passkeys.remove(people.ada, "pass_1"))
+    await people.form(people.person, passkeys.remove(people.ada, people.passkey))
 
 
 @_operation
@@ -197,6 +220,11 @@ async def remove_provider(people: People) -> None:
 @_operation
 async def emergency_account(people: People) -> None:
     await people.form(people.admin, sso.set_break_glass(people.workspace, people.ada, on=True))
+
+
+@_operation
+async def allow_passwords(people: People) -> None:
+    await people.form(people.admin, sso.allow_passwords(people.workspace))
 
 
 @_operation

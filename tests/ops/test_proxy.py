@@ -1,5 +1,7 @@
 """The proxies of ops/deploy, run by the real binary in front of apps of ours, where there is one."""
 
+import asyncio
+import re
 import shutil
 import socket
 import ssl
@@ -12,9 +14,12 @@ import pytest
 import trustme
 import yaml
 
-from tests.flows.commands import free_port
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts import keys
+from tests.flows.commands import free_port, run, settings_on
 from tests.waiting import until
 
+DECISIONS = Path(__file__).parents[2] / "ops" / "decisions"
 DEPLOY = Path(__file__).parents[2] / "ops" / "deploy"
 CONFIGURATION = DEPLOY / "haproxy.cfg"
 ECHO = """
@@ -148,5 +153,50 @@ def test_compose_replaces_one_serve_after_the_other_without_a_refused_request(tm
                 running[name] = app(port)
     finally:
         for one in (proxy, *running.values()):
+            one.kill()
+            one.wait(120)
+
+
+@pytest.fixture
+async def key_of_a_cell(servers, workspace, tmp_path) -> str:
+    """A key that the map of keys has; in the map of hosts is b.example.com."""
+    _, key = await accounts.create_key(workspace, "CRM")
+    for name, options in {"keys": ("cell-a",), "hosts": ("cell-b", "--hosts")}.items():
+        given = settings_on(servers, PUBLIC_URL="https://b.example.com")
+        printed = await asyncio.to_thread(run, "workspaces", "map", *options, **given)
+        (tmp_path / f"{name}.map").write_text(printed.stdout)
+    return key
+
+
+def test_a_key_and_a_host_find_their_cell_by_maps_that_a_command_wrote(key_of_a_cell, tmp_path):
+    decision = (DECISIONS / "15-cells.md").read_text().replace("/etc/haproxy", str(tmp_path))
+    lines = re.findall(r"^    ((?:http-request|use_backend) .+)$", decision, re.MULTILINE)
+    public, cells = free_port(), {name: free_port() for name in ("cell-a", "cell-b", "other")}
+    (tmp_path / "haproxy.cfg").write_text("\n".join([
+        "defaults", "mode http", "timeout connect 5s", "timeout client 60s", "timeout server 60s",
+        "frontend all", f"bind 127.0.0.1:{public}", *lines, "default_backend other",
+        *(f"backend {name}\nserver {name} 127.0.0.1:{port}" for name, port in cells.items()), "",
+    ]))  # fmt: skip
+    running = [subprocess.Popen([sys.executable, "-c", ECHO, str(port)]) for port in cells.values()]
+    running.append(subprocess.Popen(["haproxy", "-f", str(tmp_path / "haproxy.cfg"), "-db"], stderr=subprocess.DEVNULL))
+
+    def cell(path: str, **headers: str) -> str | None:
+        answer = httpx.get(f"http://127.0.0.1:{public}{path}", headers=headers, trust_env=False)
+        return next((name for name, port in cells.items() if answer.headers.get("x-from") == str(port)), None)
+
+    def asked() -> list[str | None]:
+        host, known, unknown = "B.example.com", f"Bearer {key_of_a_cell}", f"Bearer {keys.new()}"
+        return [
+            cell("/v1/leads", Authorization=known),
+            cell("/v1/leads", Authorization=known, Host=host),
+            cell("/v1/leads", Authorization=unknown, Host=host),
+            cell("/login", Host=host),
+            cell("/login", Authorization=known),
+        ]
+
+    try:
+        until(lambda: _listens(public) and asked() == ["cell-a", "cell-a", "cell-b", "cell-b", "other"])
+    finally:
+        for one in running:
             one.kill()
             one.wait(120)

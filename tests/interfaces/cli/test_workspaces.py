@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.infrastructure import db
 from tests import make
@@ -69,3 +70,20 @@ async def test_what_cannot_be_done_is_one_line_and_changes_nothing(command, work
     after["epoch"] = before["epoch"]  # every command notes which server it is
     assert after == before
     assert len(await reads.workspace_list()) == 1
+
+
+async def test_a_map_names_the_keys_that_are_in_use_and_the_host(servers, workspace):
+    made = [await accounts.create_key(workspace, "CRM") for _ in range(3)]
+    await accounts.revoke_key(workspace, made[0][0])
+    expected = {key.split("_")[1]: "cell-a" for _, key in made[1:]}
+
+    async def map_(*arguments, **settings):
+        return await asyncio.to_thread(run, "workspaces", "map", *arguments, **settings_on(servers), **settings)
+
+    printed = (await map_("cell-a")).stdout
+    assert dict(line.split() for line in printed.splitlines()) == expected
+    assert json.loads((await map_("cell-a", "--json")).stdout) == expected
+    public = {"PUBLIC_URL": "https://A.example.com:8443"}
+    assert (await map_("cell-a", "--hosts", **public)).stdout == "a.example.com cell-a\n"
+    assert "LEADWIRE_PUBLIC_URL is not set" in refused(await map_("cell-a", "--hosts"))
+    assert "no name of a backend" in refused(await map_("cell a"))

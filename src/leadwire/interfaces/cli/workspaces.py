@@ -1,12 +1,15 @@
 """`leadwire workspaces`: the customers of an installation."""
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
+from urllib.parse import urlsplit
 
 import click
 
 from leadwire.domain.accounts.schema import Quota
+from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.runtime import Result, command, join_link, listing
 
@@ -143,6 +146,27 @@ async def export(workspace: str, path: Path) -> Result:
     name = (await usage.one(workspace)).name
     await export_file.write(workspace, path)
     return Result({"id": workspace, "file": str(path)}, f"{name} is in {path}.")
+
+
+@command(workspaces, "map")
+@click.argument("cell")
+@click.option("--hosts", is_flag=True, help="The host of LEADWIRE_PUBLIC_URL instead.")
+async def map_(cell: str, hosts: bool) -> Result:
+    """Write this installation's lines of a map for HAProxy: the readable part of each API key, and CELL, a backend.
+
+    A proxy in front of several installations needs those of all.
+    """
+    from leadwire.domain.accounts import reads
+
+    if not re.fullmatch(r"[\w.:-]+", cell, re.ASCII):
+        raise OperatorError(f"{cell!r} is no name of a backend: it has letters, digits and . : _ - only")
+    if hosts:
+        names = [urlsplit(settings.get().public_url).hostname or ""]
+        if names == [""]:
+            raise OperatorError("LEADWIRE_PUBLIC_URL is not set: it says which host leads to this installation")
+    else:
+        names = sorted(key.starts_with.split("_")[1] for key in await reads.listed() if not key.revoked_at)
+    return Result(dict.fromkeys(names, cell), "\n".join(f"{name} {cell}" for name in names))
 
 
 def _shown(one: "Usage") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leadwire.delivery.worker import heartbeat, loop, quarantine
+from leadwire.delivery.worker import heartbeat, loop, quarantine, recorder
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.webhooks.schema import NewEndpoint
 from leadwire.infrastructure import db
@@ -74,6 +74,7 @@ async def test_what_is_claimed_too_late(workspace, told, monkeypatch):
 
 
 async def test_what_fails_and_what_cannot_be_recorded(workspace, told, monkeypatch):
+    monkeypatch.setattr(recorder, "_PAUSES", ())
     (job,) = (await told.wire.relay(), await told.wire.claim())[1]
     (done,) = await told.wire.post([job])
     told.worker._held[job.entry.key] = job.entry

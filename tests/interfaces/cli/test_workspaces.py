@@ -44,6 +44,12 @@ async def test_a_customer_comes_and_goes(command, tmp_path):
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "acme.ndjson").read_text().splitlines()]
     assert [*dict.fromkeys(kinds)] == ["workspace", "invitation", "audit_entry", "endpoint", "end"]
     assert json.loads((await command("delete", made, "--yes", "Acme", "--json")).stdout)["deleted"]
+    imported = (await command("import", str(tmp_path / "acme.ndjson"))).stdout
+    assert imported.startswith(
+        f"{made} is here: 0 leads, 0 conversations, 0 events, 1 endpoints. Endpoints are disabled"
+    )
+    assert f"a workspace {made} already" in refused(await command("import", str(tmp_path / "acme.ndjson")))
+    assert json.loads((await command("delete", made, "--yes", "Acme", "--json")).stdout)["deleted"]
     assert (await command("list")).stdout == "No workspaces yet.\n"
     assert "no workspace" in refused(await command("show", made))
 
@@ -64,6 +70,7 @@ async def test_what_cannot_be_done_is_one_line_and_changes_nothing(command, work
         (("quota", workspace, "bots", "-1"), "'-1'"),
         (("export", "ws_x", "--to", str(tmp_path / "x")), "no workspace ws_x"),
         (("export", workspace, "--to", str(tmp_path / "mine")), "Choose another file"),
+        (("import", str(tmp_path / "mine")), "no whole export"),
     ):
         assert said in refused(await command(*arguments)), arguments
     after = await make.stored()

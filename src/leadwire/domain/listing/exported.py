@@ -24,7 +24,7 @@ HIDDEN: Final = frozenset({
     "password_hash", "totp_step", "search", "client_message_id", "known_browsers",
     "open", "due_at", "rate_tokens", "rate_at", "admission_window",  # the relay's
     "draft_undo", "draft_redo",  # the draft is shown
-    "xact", "writer", "position", "subject", "traceparent",
+    "xact", "writer", "position", "traceparent",
 })  # fmt: skip
 """Columns that are never shown, besides those of bytes."""
 

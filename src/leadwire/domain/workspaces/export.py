@@ -81,7 +81,6 @@ KINDS: Final = (
     _Kind("lead_view", LeadView),
     _Kind("bulk_change", BulkChange),
     _Kind("lead", Lead, ("created_at", "id")),
-    _Kind("consent", Consent),
     _Kind(
         "conversation",
         Conversation,
@@ -92,6 +91,7 @@ KINDS: Final = (
             Part("scores", ScoreEntry, "conversation_id, created_at, node, label"),
         ),
     ),
+    _Kind("consent", Consent),
     _Kind(
         "event",
         RecordedEvent,

@@ -9,7 +9,8 @@ from leadwire.domain.workspaces import export
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, OperatorError
 
-_LAST: Final = b'{"kind":"end"'  # how the last line begins
+LAST: Final = b'{"kind":"end"'
+"""How the last line begins."""
 _LOOK_BACK: Final = 65_536  # bytes
 _LONGEST_FIRST: Final = 1_000_000
 
@@ -21,10 +22,10 @@ async def write(workspace: str, path: Path) -> None:
     Raise Invalid when the file is something else, or another workspace's; OperatorError when it cannot be written.
     """
     with _open(path) as file:
-        first, last, size = _ends(file)
+        first, last, size = ends(file)
         if not _is_beginning(first, workspace):
             raise Invalid(f"{path} is no export of {workspace}. Choose another file.")
-        if last.startswith(_LAST):
+        if last.startswith(LAST):
             return
         export.place_after(last)
         if not last:
@@ -54,7 +55,7 @@ def _unwritable(path: Path | str, error: OSError) -> OperatorError:
     return OperatorError(f"{path} cannot be written: {error.strerror}")
 
 
-def _ends(file: IO[bytes]) -> tuple[bytes, bytes, int]:
+def ends(file: IO[bytes]) -> tuple[bytes, bytes, int]:
     """The first line of a file, the last whole one, and where that ends."""
     file.seek(0)
     first = file.readline(_LONGEST_FIRST)

@@ -148,6 +148,22 @@ async def export(workspace: str, path: Path) -> Result:
     return Result({"id": workspace, "file": str(path)}, f"{name} is in {path}.")
 
 
+@command(workspaces, "import")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+async def import_(path: Path) -> Result:
+    """Make the workspace of an export, with the same ids. If this is interrupted, run it again: it goes on.
+
+    No export has secrets: endpoints are disabled and have new ones, people choose a new password, and API keys,
+    invitations and blocks of visitors have to be made again. What was still to be sent is canceled.
+    """
+    from leadwire.domain.workspaces import import_file
+
+    workspace, made = await import_file.read(path)
+    told = ", ".join(f"{made[kind]:,} {kind}s" for kind in ("lead", "conversation", "event", "endpoint"))
+    text = f"{workspace} is here: {told}. Endpoints are disabled and have new secrets; there are no API keys."
+    return Result({"id": workspace, "rows": made}, text)
+
+
 @command(workspaces, "map")
 @click.argument("cell")
 @click.option("--hosts", is_flag=True, help="The host of LEADWIRE_PUBLIC_URL instead.")

@@ -15,7 +15,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Quota
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, Workspace
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import delete_some, param, statement
+from leadwire.infrastructure.db.statements import delete_some, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 _ONE: Final = Workspace.id == param("workspace")
@@ -33,6 +33,15 @@ _BEGIN_DELETION: Final = statement(
         deletion_began_at=param("at"),
     ).where(_ONE)
 )
+# Close a workspace that the open transaction has added, or that is closed since its import began.
+_BEGIN_IMPORT: Final = sql("""
+UPDATE workspace w SET suspended_at = coalesce(suspended_at, now()),
+    deletion_began_at = coalesce(deletion_began_at, now())
+WHERE id = :workspace AND (w.xmin = pg_current_xact_id()::xid
+    OR EXISTS (SELECT 1 FROM audit_entry a WHERE a.workspace_id = w.id AND action = 'workspace.import_began'
+        AND detail = w.deletion_began_at::text))
+RETURNING deletion_began_at::text, deletion_began_at = now()::timestamptz(3)""")
+_FINISH_IMPORT: Final = statement(Workspace.update(suspended_at=None, deletion_began_at=None).where(_ONE))
 _DELETE_LOG: Final = delete_some(AuditEntry)
 # Sessions go with their users, stored responses with their keys; these tables are small.
 _DELETE_ACCOUNTS: Final = (
@@ -111,6 +120,23 @@ async def begin_deletion(workspace: str) -> None:
         if not began_at:
             await _BEGIN_DELETION.rows(workspace=workspace, at=clock.now())
             await audit.record(None, "operator", audit.Entry("workspace.deletion_began", workspace, name))
+
+
+async def begin_import(workspace: str) -> None:
+    """Close a workspace that was added in the open transaction, until `finish_import`: as if its deletion had begun.
+
+    Raise Conflict for one that was there before, unless its import has begun.
+    """
+    began, new = await _BEGIN_IMPORT.one(Conflict(f"There is a workspace {workspace} already."), workspace=workspace)
+    if new:
+        await audit.record(workspace, "operator", audit.Entry("workspace.import_began", workspace, began))
+
+
+async def finish_import(workspace: str) -> None:
+    """Open a workspace that was imported."""
+    async with db.transaction():
+        await _FINISH_IMPORT.rows(workspace=workspace)
+        await audit.record(workspace, "operator", audit.Entry("workspace.imported", workspace))
 
 
 async def delete_log_batch(workspace: str, most: int) -> int:

@@ -41,12 +41,13 @@ _DESCRIBE: Final = statement(
 )
 _COUNT: Final = statement(Bot.count().where(Bot.workspace_id == param("workspace")))
 _COUNT_VERSIONS: Final = statement(BotVersion.count().where(BotVersion.workspace_id == param("workspace"), _OF_BOT))
-# An entry with its search document: the question's words weigh more than the answer's.
-_ADD_ENTRY: Final = sql("""
+FAQ_WORDS: Final = """setweight(to_tsvector('english', question), 'A') ||
+    setweight(to_tsvector('simple', question), 'B') || setweight(to_tsvector('english', answer), 'D')"""
+"""SQL of an entry's search document: the question's words weigh more than the answer's."""
+_ADD_ENTRY: Final = sql(f"""
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
-SELECT :id, :workspace, :bot, :question, :answer, :now,
-    setweight(to_tsvector('english', :question), 'A') || setweight(to_tsvector('simple', :question), 'B') ||
-    setweight(to_tsvector('english', :answer), 'D')""")
+SELECT :id, :workspace, :bot, question, answer, :now, {FAQ_WORDS}
+FROM (SELECT :question::text AS question, :answer::text AS answer) entry""")
 _OF_WORKSPACE: Final = FaqEntry.workspace_id == param("workspace")
 _COUNT_ENTRIES: Final = statement(FaqEntry.count().where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot")))
 _REMOVE_ENTRY: Final = statement(

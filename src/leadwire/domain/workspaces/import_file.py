@@ -1,0 +1,153 @@
+"""A workspace made from an export, on another installation: what `export_file` has written.
+
+Rows keep their ids, so links and cursors of the feed go on. No export has secrets: endpoints get new ones and are
+disabled, people choose a new password, and API keys, invitations and blocks of visitors are not made. Redrives and
+changes of many leads are not made either. What was still to be sent is canceled, and can be resent.
+
+Each page of lines is a transaction. Until all are there the workspace is closed like one whose deletion has begun: it
+can be imported further, or deleted.
+"""
+
+import itertools
+import operator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+import msgspec
+from piccolo.table import Table
+
+from leadwire.delivery import signing
+from leadwire.delivery.endpoints.table import WebhookEndpoint
+from leadwire.delivery.table import DeliveryResult, EveryDelivery
+from leadwire.domain.accounts.changes import workspaces
+from leadwire.domain.accounts.table import AuditEntry, Workspace
+from leadwire.domain.bots.changes import FAQ_WORDS
+from leadwire.domain.bots.table import FaqEntry
+from leadwire.domain.workspaces import export, export_file
+from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
+
+Line = dict[str, Any]
+
+_PAGE: Final = 200  # lines
+_KINDS: Final = {kind.name: kind for kind in export.KINDS}
+_NOT_MADE: Final = {"api_key", "invitation", "blocked_visitor", "redrive", "bulk_change", export.END}
+_LEFT_OUT: Final[dict[type[Table], frozenset[str]]] = {
+    Workspace: frozenset({"suspended_at", "deletion_began_at", "sso_enforced"}),  # no provider is set up
+    AuditEntry: frozenset({"number"}),  # chained anew
+    WebhookEndpoint: frozenset({
+        "enabled", "disabled_reason", "staged_at", "token_at", "certificate_subject", "certificate_ends_at",
+        "paused_until", "queued", "queued_from", "waiting_from", "ordered_from", "looked_at", "failing_since",
+        "failures",
+    }),
+    EveryDelivery: frozenset({"sequence"}),  # numbers begin anew
+}  # fmt: skip
+"""Columns that begin as in a new row."""
+_COMPUTED: Final[dict[type[Table], dict[str, str]]] = {FaqEntry: {"search": FAQ_WORDS}}
+_UNFIT: Final[tuple[type[BaseException], ...]] = (msgspec.MsgspecError, KeyError, *db.UNSTORABLE)
+_TAKEN: Final = "SELECT email FROM user_account WHERE lower(email) = ANY($1) AND workspace_id <> $2 ORDER BY email"
+
+
+async def read(path: Path) -> tuple[str, Counter[str]]:
+    """Make the workspace of an export, or go on with one whose import was interrupted. Return its id, and how many rows
+    of each kind there are in the file.
+
+    Raise Invalid when the file is no whole export; Conflict when the workspace is here already, or an account with one
+    of its addresses; OperatorError when the file cannot be read.
+    """
+    try:
+        with _open(path) as file:
+            workspace = await _begin(path, file)
+            file.seek(0)
+            return workspace, await _go_on(file, workspace)
+    except _UNFIT as error:
+        cause = str(error).partition("\n")[0]
+        raise Invalid(f"{path} has a line that is none of an export of this version: {cause}") from error
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be read: {error.strerror}") from error
+
+
+async def _begin(path: Path, file: IO[bytes]) -> str:
+    """Refuse what cannot be imported, before anything is written. Add the workspace, and return its id."""
+    _, last, _ = export_file.ends(file)
+    if not last.startswith(export_file.LAST):
+        raise Invalid(f'{path} is no whole export: its last line has the kind "end".')
+    file.seek(0)
+    first, *users = itertools.takewhile(lambda line: line["kind"] in ("workspace", "user"), _lines(file))
+    workspace: str = first["data"]["id"]
+    addresses = [line["data"]["email"].lower() for line in users]
+    if taken := await db.rows(_TAKEN, addresses, workspace):
+        raise Conflict(f"{taken[0]['email']} has an account in another workspace here: nothing was imported.")
+    async with db.transaction():
+        await _write(_KINDS["workspace"], [first["data"]], workspace)
+        await workspaces.begin_import(workspace)
+    return workspace
+
+
+async def _go_on(file: IO[bytes], workspace: str) -> Counter[str]:
+    """Write what is not there yet, and open the workspace. Return how many rows of each kind there are."""
+    rows: Counter[str] = Counter()
+    for kind, lines in itertools.groupby(_lines(file), operator.itemgetter("kind")):
+        while page := [line["data"] for line in itertools.islice(lines, _PAGE)]:
+            rows[kind] += len(page)
+            if kind not in _NOT_MADE:
+                await _write(_KINDS[kind], page, workspace)
+    await workspaces.finish_import(workspace)
+    return rows
+
+
+def _lines(file: IO[bytes]) -> Iterator[Line]:
+    return map(msgspec.json.Decoder(Line).decode, file)
+
+
+async def _write(kind: Any, page: Sequence[Line], workspace: str) -> None:
+    """Write rows with those that belong to them, unless they are there. PostgreSQL reads them as JSON."""
+    parts: dict[Any, list[Line]] = {part: [] for part in kind.children}
+    for data in page:
+        for part, rows in parts.items():
+            rows += [row | {part.key: data["id"]} for row in data.pop(part.name)]
+    async with db.transaction():
+        await _insert(kind.table, page, workspace)
+        for part, rows in parts.items():
+            await _insert(part.table, rows, workspace)
+
+
+async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> None:
+    if not rows:
+        return
+    columns = {column._meta.db_column_name for column in table._meta.columns}
+    computed = _COMPUTED.get(table, {})
+    rows = [_row(table, row) for row in rows]
+    if "workspace_id" in columns:
+        rows = [row | {"workspace_id": workspace} for row in rows]
+    target = DeliveryResult if table is EveryDelivery else table
+    name = target._meta.tablename
+    kept = sorted(rows[0].keys() & {one._meta.db_column_name for one in target._meta.columns})
+    await db.rows(
+        f"INSERT INTO {name} ({', '.join([*kept, *computed])}) SELECT {', '.join([*kept, *computed.values()])}"
+        f" FROM json_populate_recordset(NULL::{name}, $1) ON CONFLICT DO NOTHING",
+        msgspec.json.encode(rows),
+    )
+
+
+def _row(table: type[Table], row: Line) -> Line:
+    """A row as it is stored here."""
+    row = {name: value for name, value in row.items() if name not in _LEFT_OUT.get(table, ())}
+    if table is WebhookEndpoint:
+        return row | {"secret": f"\\x{secret_box.get().seal(signing.new_secret()).hex()}"}
+    if "body" in row:
+        return row | {"body": row["body"] or ""}  # null: the event is erased
+    if table is EveryDelivery:
+        ended = row["state"] in ("delivered", "dead")
+        return row | {
+            "state": row["state"] if ended else "cancelled",
+            "finished_at": row["finished_at"] or clock.iso(clock.now()),
+        }
+    return row

@@ -1,0 +1,136 @@
+"""An export makes the same workspace again: with its ids, without secrets, and whatever interrupts it."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts import reads
+from leadwire.domain.accounts.audit import reads as audit_log
+from leadwire.domain.accounts.changes import workspaces
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.workspaces import changes, export_file, import_file
+from leadwire.infrastructure import db, secret_box
+from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
+from tests import jobs, make
+from tests.delivery.wired import endpoint
+from tests.domain.bots.conftest import published
+from tests.interfaces.web.conftest import signed_in
+
+
+@pytest.fixture
+async def exported(workspace, wire, receiver, tmp_path, monkeypatch):
+    """An export of a workspace that was deleted afterwards."""
+    monkeypatch.setattr(import_file, "_PAGE", 2)
+    async with signed_in(workspace, "admin", "ada@example.org"):
+        pass
+    bot = (await published(workspace)).id
+    await bots.add_faq_entry(workspace, bot, "Open?", "Yes.")
+    await endpoint(workspace, receiver.url)
+    user = await db.value("SELECT id FROM user_account")
+    for _ in range(3):
+        lead = await make.somebody(workspace, bot)
+        await db.rows(
+            "INSERT INTO consent (id, workspace_id, conversation_id, lead_id, bot_id, flow_version, node, text, answer,"
+            " given, user_id, created_at) VALUES ($1, $2, $3, $4, $5, 1, 'n', 't', 'a', true, $6, now())",
+            f"cons_{lead.id}", workspace, lead.conversation_id, lead.id, bot, user,
+        )  # fmt: skip
+    await wire.turn()
+    await make.somebody(workspace, bot)  # whose events are still to be sent
+    await export_file.write(workspace, path := tmp_path / "export.ndjson")
+    await changes.delete(workspace)
+    return path
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def ids(path):
+    """What an import keeps: of these kinds every row, in the order of the file."""
+    kept = {"workspace", "user", "bot", "lead", "conversation", "consent", "endpoint", "event"}
+    return [(line["kind"], line["data"]["id"]) for line in read(path) if line["kind"] in kept]
+
+
+async def test_it_has_the_same_rows(exported, workspace, tmp_path):
+    imported, rows = await import_file.read(exported)
+    assert (imported, rows) == (workspace, Counter(line["kind"] for line in read(exported)))
+    await export_file.write(workspace, again := tmp_path / "again.ndjson")
+    assert ids(again) == ids(exported)
+    for kind in ("user", "bot", "bot_version", "faq_entry", "lead", "consent", "conversation"):
+        before, after = ([line for line in read(path) if line["kind"] == kind] for path in (exported, again))
+        assert after == before != [], kind
+    before, after = ([line["data"] for line in read(path) if line["kind"] == "event"] for path in (exported, again))
+    assert [(one["body"], one["subject"]) for one in after] == [(one["body"], one["subject"]) for one in before]
+    assert [(one.id, one.state) for one in await reads.workspace_list()] == [(workspace, "active")]
+
+
+async def test_what_an_export_does_not_have_is_made_anew(exported, workspace):
+    before = {line["data"]["id"]: line["data"] for line in read(exported) if line["kind"] == "event"}
+    states = [sent["state"] for event in before.values() for sent in event["deliveries"]]
+    assert {"delivered", "queued"} == set(states)
+    await import_file.read(exported)
+    (found,) = await db.rows("SELECT secret, enabled, numbered, queued FROM webhook_endpoint")
+    assert secret_box.get().open(found["secret"]).startswith("whsec_")
+    assert tuple(found)[1:] == (False, False, 0)
+    assert await reads.listed() == []
+    after = {
+        row["state"]: row["count"] for row in await db.rows("SELECT state, count(*) FROM delivery_result GROUP BY 1")
+    }
+    assert after == {"delivered": states.count("delivered"), "cancelled": states.count("queued")}
+    assert await db.value("SELECT count(*) FROM delivery") == 0
+    assert await db.value("SELECT count(*) FROM faq_entry WHERE search @@ to_tsquery('english', 'open')") == 1
+
+
+async def test_it_goes_on_wherever_it_was_interrupted(exported, workspace, tmp_path):
+    whole = exported.read_bytes().splitlines(keepends=True)
+    kinds = [json.loads(line)["kind"] for line in whole]
+    for kind in ("user", "bot", "endpoint", "lead", "conversation", "consent", "event", "end"):
+        broken = [*whole]
+        broken[kinds.index(kind)] = b'{"kind":\n'
+        (tmp_path / "broken.ndjson").write_bytes(b"".join([*broken, whole[-1]]))
+        with pytest.raises(Invalid, match="none of an export"):
+            await import_file.read(tmp_path / "broken.ndjson")
+        if kind != "user":
+            assert [one.state for one in await reads.workspace_list()] == ["being deleted"]
+            with pytest.raises(Conflict):
+                await changes.resume(workspace)
+        await import_file.read(exported)
+        await export_file.write(workspace, again := tmp_path / f"{kind}.ndjson")
+        assert ids(again) == ids(exported)
+        await changes.delete(workspace)
+
+
+async def test_what_cannot_be_imported_is_refused_before_anything_is_written(exported, workspace, tmp_path):
+    (tmp_path / "cut.ndjson").write_bytes(exported.read_bytes().rpartition(b'{"kind":"end"')[0])
+    other = await accounts.create_workspace("Other")
+    await db.rows(
+        "INSERT INTO user_account (id, workspace_id, email, role, created_at)"
+        " VALUES ('user_x', $1, 'ADA@example.org', 'agent', now())",
+        other,
+    )
+    for path, error, said in (
+        (tmp_path / "cut.ndjson", Invalid, "no whole export"),
+        (exported, Conflict, "ADA@example.org has an account in another workspace"),
+        (tmp_path / "nowhere", OperatorError, "No such file"),
+    ):
+        with pytest.raises(error, match=said):
+            await import_file.read(path)
+    assert [one.id for one in await reads.workspace_list()] == [other]
+    await db.rows("DELETE FROM user_account WHERE id = 'user_x'")
+    await import_file.read(exported)
+    with pytest.raises(Conflict, match=f"a workspace {workspace} already"):
+        await import_file.read(exported)
+    await workspaces.begin_deletion(workspace)
+    with pytest.raises(Conflict, match=f"a workspace {workspace} already"):
+        await import_file.read(exported)
+
+
+async def test_its_audit_log_is_chained_anew(exported, workspace):
+    await import_file.read(exported)
+    await jobs.run("audit.chain")
+    assert (await audit_log.verify(workspace)).fault is None
+    entries = [entry.action async for entry in audit_log.entries(workspace)]
+    told = [line["data"]["action"] for line in read(exported) if line["kind"] == "audit_entry"]
+    assert sorted(entries) == sorted([*told, "workspace.import_began", "workspace.imported"])

@@ -113,9 +113,11 @@ async def database(connected: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-def db_clock(database: None) -> DatabaseClock:
-    """The database's clock, to be moved."""
-    return DatabaseClock()
+async def db_clock(database: None) -> DatabaseClock:
+    """The database's clock, which stands still, to be moved."""
+    clock = DatabaseClock()
+    await clock.stop()
+    return clock
 
 
 @pytest.fixture

@@ -95,6 +95,7 @@ async def test_a_retry_behind_what_was_redriven_comes_no_earlier_than_its_time(
     second = await wire.post(await wire.claim())
     failed = [one._replace(outcome="http_5xx", next=NextStep("waiting", 60.0)) for one in second]
     receiver.deliveries.clear()
+    await db_clock.forward(1)
     for step in (failed_before, not failed_before):
         if step:
             await wire.settle(failed)

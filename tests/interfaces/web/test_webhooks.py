@@ -71,6 +71,7 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
     page = await admin.fill("/dead-letters/redrive", per_second="10", sure="yes", outcome="http_5xx")
     assert "0 of 1 returned to the queue" in page
     await admin.fill(f"/deliveries/{event}/{made.id}/redrive")
+    await db_clock.forward(1)
     await wire.turn()
     page = await admin.open(f"/deliveries/{event}/{made.id}")
     assert "Nothing: it has arrived" in page

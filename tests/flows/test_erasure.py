@@ -156,9 +156,13 @@ async def stored():
 
 
 async def in_redis(redis):
-    """Every key of Redis, with what is in it."""
+    """Every key of Redis, with what is in it. One that ends meanwhile has nothing."""
+
+    async def nothing(key):
+        return None
+
     readers = {
-        b"string": redis.get, b"hash": redis.hgetall, b"stream": redis.xrange, b"set": redis.smembers,
+        b"none": nothing, b"string": redis.get, b"hash": redis.hgetall, b"stream": redis.xrange, b"set": redis.smembers,
         b"list": lambda key: redis.lrange(key, 0, -1), b"zset": lambda key: redis.zrange(key, 0, -1, withscores=True),
     }  # fmt: skip
     return {str(key): str(await readers[await redis.type(key)](key)) async for key in redis.scan_iter()}

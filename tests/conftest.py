@@ -84,7 +84,7 @@ async def connected(servers: Services) -> AsyncIterator[None]:
         "CREATE FUNCTION test_clock.empty_tables() RETURNS void LANGUAGE plpgsql SET lock_timeout = '10s'"
         f" AS $$ BEGIN {deletes}; END $$"
     )
-    redis_pool.connect(servers.redis_url)
+    redis_pool.connect(f"{servers.redis_url}&socket_connect_timeout=60")  # a busy machine may stop us for seconds
     asgi.app()  # now, before a test can change the settings it is made from
     yield
     await redis_pool.close()

@@ -1,11 +1,17 @@
 """What the observer finds wrong, since when, and what the page System makes of it."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
 from leadwire.delivery.monitoring import conditions, gauges, observer, reach
 from leadwire.delivery.monitoring.conditions import CONDITIONS, Noted
 from leadwire.delivery.monitoring.observer import Observer
-from leadwire.infrastructure import settings
+from leadwire.delivery.streams import installation
+from leadwire.infrastructure import redis_pool, settings
+from leadwire.infrastructure.db import migrations
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.telemetry.metrics import GAUGES, PREFIX
 
 WAIT = max(one.wait for one in CONDITIONS)
@@ -94,6 +100,35 @@ async def test_what_nobody_looks_at_is_not_known_and_unknown_conditions_are_left
 @pytest.mark.usefixtures("quiet")
 async def test_the_observer_notes_what_it_has_found(redis, workspace):
     watching = Observer(redis, settings.get())
+    await watching.update()
+    assert await conditions.firing(redis) == []
+    watching._clear()
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_missing_migrations_fire_even_where_nothing_else_can_be_looked_up(redis, workspace, later, monkeypatch):
+    present = migrations.files()
+    monkeypatch.setattr(migrations, "files", lambda: {**present, "2999-01-01T00:00:00:000000": Path("later.py")})
+    monkeypatch.setattr(gauges, "STATEMENTS", {"counts": sql("SELECT later FROM outbox")})
+    watching = Observer(redis, settings.get())
+    await watching._round(asyncio.Event())
+    later(61)
+    await watching._round(asyncio.Event())
+    assert await said(redis) == [
+        ("MigrationsMissing", "The database lacks 1 migrations of the version that runs."),
+    ]
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_another_installation_on_our_redis_fires_until_it_is_gone(redis, workspace, later):
+    now = await redis_pool.time(redis)
+    await redis.zadd(installation._KEY, {"1/other": now + 3600})
+    watching = Observer(redis, settings.get())
+    await watching.update()
+    later(61)
+    await watching.update()
+    assert [one.name for one in await conditions.firing(redis)] == ["RedisShared"]
+    await redis.zadd(installation._KEY, {"1/other": now - 3600})
     await watching.update()
     assert await conditions.firing(redis) == []
     watching._clear()

@@ -9,6 +9,8 @@ CASES = {
         {'leadwire_writes_refused{reason="DiskFullError"}': "0 9 0 1 2x20"},
     ),
     "RedisDown": ({"leadwire_redis_up": "1x4 0x20"}, "7m", {"leadwire_redis_up": "1x4 0 1x20"}),
+    "MigrationsMissing": ({"leadwire_migrations_missing": "0 2x20"}, "4m", {"leadwire_migrations_missing": "0 2 0x20"}),
+    "RedisShared": ({"leadwire_installations_sharing": "0 1x20"}, "4m", {"leadwire_installations_sharing": "0 1 0x20"}),
     "EventsUnrelayed": (
         {"leadwire_unrelayed_oldest_seconds": "0 20+60x20"},
         "4m",

@@ -18,6 +18,7 @@ from leadwire.delivery.monitoring import conditions, gauges, invariants, reach
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
+from leadwire.infrastructure.db.migrations import difference
 from leadwire.infrastructure.jobs import metrics as jobs
 from leadwire.infrastructure.loop import Loop
 from leadwire.infrastructure.redis_pool import AWAY
@@ -42,6 +43,8 @@ SERVER_AGE: Final = Gauge(
     "Time since the database became another server (failover, restore or upgrade); absent where it never did.",
 )
 DAYS_OVERDUE: Final = Gauge("partitions_overdue", "Days past retention that the relay has not dropped yet.")
+MISSING: Final = Gauge("migrations_missing", "Migrations of this relay's version that the database lacks.")
+SHARING: Final = Gauge("installations_sharing", "Other installations that use the same Redis.")
 
 
 class Observer:
@@ -81,9 +84,13 @@ class Observer:
             await conditions.note(self._redis)
 
     async def update(self) -> None:
-        """Set every gauge, or clear them when another process has the lease."""
+        """Set every gauge, or clear them when another process has the lease.
+
+        What each relay looks up comes first, and stays when the rest fails: missing migrations may be why it does.
+        """
+        MISSING.show(len((await difference())[0]))
         with contextlib.suppress(*AWAY):
-            await installation.note(self._redis)
+            SHARING.show(await installation.note(self._redis))
         if not await self._has_lease():
             self._clear()
             return

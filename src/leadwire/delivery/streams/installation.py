@@ -24,11 +24,13 @@ async def ours() -> str | None:
         return None
 
 
-async def note(redis: Redis) -> None:
-    """Note that our installation uses this Redis. Raise one of `redis_pool.AWAY`."""
-    if (name := await ours()) is not None:
-        await redis.zadd(_KEY, {name: await redis_pool.time(redis)})
-        await redis.expire(_KEY, int(_KEPT))
+async def note(redis: Redis) -> int:
+    """Note that our installation uses this Redis. Return how many others do. Raise one of `redis_pool.AWAY`."""
+    if (name := await ours()) is None:
+        return 0
+    await redis.zadd(_KEY, {name: await redis_pool.time(redis)})
+    await redis.expire(_KEY, int(_KEPT))
+    return len(await others(redis, name))
 
 
 async def leave(redis: Redis) -> None:

@@ -1,15 +1,15 @@
 """`leadwire audit`: the audit logs, verified and exported."""
 
-from typing import TYPE_CHECKING
-
 import click
+import msgspec
 
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, command, running, the_workspace
 
-if TYPE_CHECKING:
-    from leadwire.domain.accounts.audit.reads import Verified
+with lazily():
+    from leadwire.domain.accounts.audit import chain, reads
 
 
 audit = click.Group("audit", help="Audit logs: who did what.")
@@ -21,12 +21,10 @@ audit = click.Group("audit", help="Audit logs: who did what.")
 )
 async def verify(workspace: str | None) -> Result:
     """Check that no entry was changed, removed or put in. Show the first of each log that was. Exit 1 if one was."""
-    from leadwire.domain.accounts.audit import reads as audit_log
-
-    known = await audit_log.chains()
+    known = await reads.chains()
     if workspace and workspace not in known:
         raise OperatorError(f"there is no workspace {workspace}")
-    found = [await audit_log.verify(chain) for chain in ([workspace] if workspace else known)]
+    found = [await reads.verify(one) for one in ([workspace] if workspace else known)]
     broken = any(one.fault for one in found)
     lines = [_line(one) for one in found]
     return Result({"intact": not broken, "chains": found}, "\n".join(lines), 1 if broken else 0)
@@ -40,21 +38,16 @@ async def verify(workspace: str | None) -> Result:
 @running
 async def export(after: int, since: str | None, installation: bool, workspace: str | None) -> None:
     """Print the chained entries, oldest first, a JSON document a line. Keep the last number to go on after it."""
-    import msgspec
-
-    from leadwire.domain.accounts.audit import reads as audit_log
-    from leadwire.domain.accounts.audit.chain import INSTALLATION
-
     try:
         begin = clock.parse(since) if since else None
     except ValueError as error:
         raise OperatorError(f"--since: {error}") from error
-    chain = INSTALLATION if installation else await the_workspace(workspace, create=False)
-    async for entry in audit_log.entries(chain, after, begin):
+    log = chain.INSTALLATION if installation else await the_workspace(workspace, create=False)
+    async for entry in reads.entries(log, after, begin):
         click.echo(msgspec.json.encode(entry))
 
 
-def _line(found: "Verified") -> str:
+def _line(found: "reads.Verified") -> str:
     state = f"{found.entries} entries are as they were written, from {found.first} to {found.last}"
     if found.fault:
         state = f"BROKEN: {found.fault}"

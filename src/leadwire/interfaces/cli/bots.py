@@ -1,15 +1,17 @@
 """`leadwire bots`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, alone, audited, command, listing, the_workspace, workspace_option
 
-if TYPE_CHECKING:
-    from leadwire.domain.bots.schema import BotSummary
+with lazily():
+    from leadwire.domain.bots import changes, reads, schema
+    from leadwire.domain.bots.flow import parse
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _ORIGIN = "A website that may show the bot, such as https://example.com; * allows all. Repeatable."
@@ -22,13 +24,9 @@ bots = click.Group("bots", help="Chatbots and their flows.")
 @click.argument("file", type=_FILE)
 def validate(file: Path) -> Result:
     """Check a flow in FILE (TOML or JSON). Needs no server. Exit 1 if it has errors."""
-    import msgspec
-
-    from leadwire.domain.bots.flow.parse import BadFlow, parse
-
     try:
-        flow = parse(_text(file))
-    except BadFlow as bad:
+        flow = parse.parse(_text(file))
+    except parse.BadFlow as bad:
         lines = [f"{file}:{flaw.line or 1}: {msgspec.structs.replace(flaw, line=None)}" for flaw in bad.flaws]
         return Result({"valid": False, "faults": bad.flaws}, "", 1, note="\n".join(lines))
     return Result({"valid": True, "nodes": len(flow.nodes)}, f"{file} is valid: {len(flow.nodes)} nodes.")
@@ -44,11 +42,8 @@ async def publish(
     file: Path, bot_id: str | None, name: str | None, origins: tuple[str, ...], workspace: str | None
 ) -> Result:
     """Publish the flow in FILE as a new version of a bot. New conversations run it."""
-    from leadwire.domain.bots import changes, reads
-    from leadwire.domain.bots.flow.parse import parse
-
     source = _text(file)
-    parse(source)
+    parse.parse(source)
     owner = await _owner(bot_id, workspace) if bot_id else await the_workspace(workspace)
     async with audited("bot.published", workspace=owner) as entry:
         entry.subject = bot_id = bot_id or await changes.create(owner, name or file.stem.replace("-", " ").capitalize())
@@ -66,8 +61,6 @@ async def publish(
 @click.argument("version", type=click.IntRange(1))
 async def rollback(bot_id: str, version: int) -> Result:
     """Run an earlier version again, in new conversations."""
-    from leadwire.domain.bots import changes, reads
-
     owner = await _owner(bot_id)
     async with audited("bot.rolled_back", bot_id, owner) as entry:
         entry.detail = f"version: {(await reads.detail(owner, bot_id)).published_version} -> {version}"
@@ -79,21 +72,17 @@ async def rollback(bot_id: str, version: int) -> Result:
 @workspace_option
 async def list_(workspace: str | None) -> Result:
     """List bots."""
-    from leadwire.domain.bots import reads
-
     found = await reads.listed(workspace and await the_workspace(workspace))
     return listing(found, _line, "No bots yet. Create one: leadwire bots publish FILE")
 
 
-def _line(bot: "BotSummary") -> str:
+def _line(bot: "schema.BotSummary") -> str:
     state = f"version {bot.published_version}" if bot.published_version else "not published"
     return f"{bot.id}  {state}  {bot.name}"
 
 
 async def _owner(bot_id: str, workspace: str | None = None) -> str:
     """Whose bot it is; of the chosen workspace, if one is chosen. Raises OperatorError."""
-    from leadwire.domain.bots import reads
-
     for bot in await reads.listed(workspace):
         if bot.id == bot_id:
             return bot.workspace_id

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
+from leadwire.domain.webhooks.schema import DeliveryDetail
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, Work, command, running
 
-if TYPE_CHECKING:
-    from leadwire.domain.webhooks.schema import DeliveryDetail
+with lazily():
+    from leadwire.domain.webhooks import reads, redrives
 
 
 def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
@@ -48,8 +50,6 @@ dead_letters = click.Group("dead-letters", help="Deliveries whose attempts have 
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
 async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
     """List dead letters, newest first."""
-    from leadwire.domain.webhooks import reads
-
     found, total = await reads.dead_letters(None, endpoint, event, limit)
     lines = [
         f"{letter.event_id}  {letter.event}  {letter.endpoint_id}  {letter.last_outcome} after {letter.attempts}"
@@ -68,8 +68,6 @@ async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
 @click.option("--endpoint", metavar="ID")
 async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
     """Show the deliveries of one event, or with some numbers, in any state: body, attempts, responses."""
-    from leadwire.domain.webhooks import reads
-
     events = [event] if event else await reads.events_of_numbers(None, endpoint or "", *(numbers or ()))
     found = [delivery for one in events for delivery in await reads.deliveries_of(None, one, endpoint)]
     return Result(found, "\n".join(line for delivery in found for line in _lines(delivery)))
@@ -81,8 +79,6 @@ async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int
 @click.option("--endpoint", metavar="ID", help="Only the delivery to this endpoint.")
 async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
     """Send the dead letters of one event again, with a new series of attempts. For many: `leadwire redrives start`."""
-    from leadwire.domain.webhooks import redrives
-
     if event:
         count = await redrives.redrive_event(None, event, endpoint)
     else:
@@ -91,7 +87,7 @@ async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, i
     return Result({"redriven": count}, f"{count} {what[count != 1]} sent again.")
 
 
-def _lines(delivery: "DeliveryDetail") -> list[str]:
+def _lines(delivery: DeliveryDetail) -> list[str]:
     number = f"number {delivery.sequence}: " if delivery.sequence else ""
     return [
         f"{number}{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}",

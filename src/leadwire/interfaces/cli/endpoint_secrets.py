@@ -7,7 +7,11 @@ from typing import BinaryIO, Final
 import click
 
 from leadwire.infrastructure.errors import Conflict, OperatorError
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, audited, command
+
+with lazily():
+    from leadwire.domain.webhooks import certificates, reads, receivers, rotation
 
 _FILE: Final = click.File("rb")
 
@@ -20,8 +24,6 @@ secret = click.Group("secret", help="Replace a signing secret in two steps.")
 @click.option("--replace", is_flag=True, help="Discard the secret that is already staged.")
 async def stage(endpoint_id: str, replace: bool) -> Result:
     """Create the next secret. Deliveries are signed with both until it is promoted."""
-    from leadwire.domain.webhooks import rotation
-
     try:
         async with audited("endpoint.secret_staged", endpoint_id):
             staged = await rotation.stage(None, endpoint_id, replace=replace)
@@ -35,8 +37,6 @@ async def stage(endpoint_id: str, replace: bool) -> Result:
 @click.argument("endpoint_id", metavar="ID")
 async def promote(endpoint_id: str) -> Result:
     """Replace the current secret with the staged one."""
-    from leadwire.domain.webhooks import rotation
-
     async with audited("endpoint.secret_promoted", endpoint_id):
         endpoint = await rotation.promote(None, endpoint_id)
     return Result(endpoint, f"{endpoint_id} signs with the new secret only.")
@@ -46,8 +46,6 @@ async def promote(endpoint_id: str) -> Result:
 @click.argument("endpoint_id", metavar="ID")
 async def discard(endpoint_id: str) -> Result:
     """Discard the staged secret."""
-    from leadwire.domain.webhooks import rotation
-
     async with audited("endpoint.secret_discarded", endpoint_id):
         endpoint = await rotation.discard(None, endpoint_id)
     return Result(endpoint, f"{endpoint_id} signs with its current secret only.")
@@ -57,8 +55,6 @@ async def discard(endpoint_id: str) -> Result:
 @click.argument("endpoint_id", metavar="ID")
 async def token(endpoint_id: str) -> Result:
     """Create the token with which the receiver asks for checkpoints and replays. Replaces the present one at once."""
-    from leadwire.domain.webhooks import receivers
-
     async with audited("endpoint.token_created", endpoint_id):
         made = await receivers.make_token(None, endpoint_id)
     return Result({"id": endpoint_id, "token": made}, f"{made}\n\nCopy the token now: it is not shown again.")
@@ -73,8 +69,6 @@ certificate = click.Group("certificate", help="The client certificate that the r
 @click.option("--key", type=_FILE, required=True, help="PEM: its private key, without a passphrase.")
 async def replace(endpoint_id: str, chain: BinaryIO, key: BinaryIO) -> Result:
     """Store a certificate and its key, encrypted. It is used from the next attempt on, instead of the present one."""
-    from leadwire.domain.webhooks import certificates
-
     given = [file.read().decode("ascii", "replace") for file in (chain, key)]
     async with audited("endpoint.certificate_replaced", endpoint_id) as entry:
         endpoint = await certificates.replace(None, endpoint_id, *given)
@@ -86,8 +80,6 @@ async def replace(endpoint_id: str, chain: BinaryIO, key: BinaryIO) -> Result:
 @click.argument("endpoint_id", metavar="ID")
 async def remove(endpoint_id: str) -> Result:
     """Remove the certificate and its key."""
-    from leadwire.domain.webhooks import certificates, reads
-
     async with audited("endpoint.certificate_removed", endpoint_id) as entry:
         entry.detail = (await reads.endpoint(None, endpoint_id)).certificate_subject or ""
         await certificates.remove(None, endpoint_id)

@@ -1,19 +1,20 @@
 """`leadwire endpoints`, for operators; customers use the web area."""
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
+from msgspec import UNSET, UnsetType
 
+from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.endpoint_secrets import certificate, secret, token
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
 from leadwire.interfaces.cli.trigger import result
 
-if TYPE_CHECKING:
-    from msgspec import UnsetType
-
-    from leadwire.domain.webhooks.schema import Endpoint
+with lazily():
+    from leadwire.domain.webhooks import changes, reads
 
 _URL_HELP: Final = (
     "Where to send events: https and public, or in LEADWIRE_ALLOWED_NETWORKS; pull:NAME for a receiver that fetches."
@@ -37,8 +38,6 @@ endpoints.add_command(certificate)
 @workspace_option
 async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None) -> Result:
     """Create an endpoint. Its secret is shown only once."""
-    from leadwire.domain.webhooks import changes
-
     chosen = await the_workspace(workspace)
     async with audited("endpoint.created", workspace=chosen) as entry:
         made = await changes.create(chosen, url, events)
@@ -55,17 +54,13 @@ async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str
 @workspace_option
 async def list_(workspace: str | None) -> Result:
     """List endpoints."""
-    from leadwire.domain.webhooks import reads
-
     found = await reads.endpoints(workspace and await the_workspace(workspace))
     return listing(
         found, _line, "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created"
     )
 
 
-def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> "int | None | UnsetType":
-    from msgspec import UNSET
-
+def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None | UnsetType:
     if text is None:
         return UNSET
     if text != "none" and not (text.isascii() and text.isdecimal() and len(text) < 10):
@@ -93,12 +88,9 @@ _HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable.
 @click.option("--header", "headers", multiple=True, callback=_headers, metavar="NAME:VALUE", help=_HEADERS_HELP)
 @click.option("--no-headers", is_flag=True, help="Remove all custom headers.")
 async def configure(
-    endpoint_id: str, rate_limit: "int | None | UnsetType", headers: dict[str, str], no_headers: bool, **given: Any
+    endpoint_id: str, rate_limit: int | None | UnsetType, headers: dict[str, str], no_headers: bool, **given: Any
 ) -> Result:
     """Change an endpoint, from the next attempt on. A URL with another origin removes the custom headers."""
-    from leadwire.domain.webhooks import changes
-    from leadwire.domain.webhooks.schema import REMOVED, EndpointChange
-
     given = {name: value for name, value in given.items() if value not in (None, "", ())}
     if headers or no_headers:
         given["headers"] = headers
@@ -113,8 +105,6 @@ async def configure(
 @_endpoint
 async def enable(endpoint_id: str) -> Result:
     """Enable an endpoint. Events that have waited are sent too."""
-    from leadwire.domain.webhooks import changes
-
     async with audited("endpoint.enabled", endpoint_id):
         await changes.enable(None, endpoint_id)
     return Result({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.")
@@ -124,8 +114,6 @@ async def enable(endpoint_id: str) -> Result:
 @_endpoint
 async def disable(endpoint_id: str) -> Result:
     """Disable an endpoint. What waits is sent when it is enabled again; what happens meanwhile has to be replayed."""
-    from leadwire.domain.webhooks import changes
-
     async with audited("endpoint.disabled", endpoint_id):
         await changes.disable(None, endpoint_id)
     return Result({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.")
@@ -135,8 +123,6 @@ async def disable(endpoint_id: str) -> Result:
 @_endpoint
 async def delete(endpoint_id: str) -> Result:
     """Delete an endpoint and cancel its unfinished deliveries."""
-    from leadwire.domain.webhooks import changes, reads
-
     async with audited("endpoint.deleted", endpoint_id) as entry:
         entry.detail = (await reads.endpoint(None, endpoint_id)).url
         await changes.delete(None, endpoint_id)
@@ -152,8 +138,6 @@ async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
 
     `leadwire background` does it within seconds. What is being sent is not affected, nor is what comes later.
     """
-    from leadwire.domain.webhooks import changes, reads
-
     endpoint = await reads.endpoint(None, endpoint_id)
     waiting = await changes.count_waiting(None, endpoint_id)
     if dry_run:
@@ -173,12 +157,10 @@ async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
 @click.option("--event", "kind", help="The kind of event to send; by default the first it subscribes to.")
 async def test(endpoint_id: str, kind: str | None) -> Result:
     """Send a signed test event like any other and show the response. Exit 1 if it was not a 2xx."""
-    from leadwire.domain.webhooks import changes
-
     return await result(await changes.send_test(None, endpoint_id, kind), endpoint_id)
 
 
-def _line(endpoint: "Endpoint") -> str:
+def _line(endpoint: Endpoint) -> str:
     state = "enabled" if endpoint.enabled else f"disabled ({endpoint.disabled_reason or 'not enabled yet'})"
     more = [
         "ordered" if endpoint.ordered else "",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.cli.runtime import Result, command, listing
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ async def list_(kind: str | None, state: "State | None", limit: int) -> Result:
 @click.option("--kind", metavar="KIND", help="Only jobs of this kind.")
 async def retry(key: str | None, kind: str | None) -> Result:
     """Try jobs that have failed again now: all, those of a kind, or one."""
-    from leadwire.infrastructure.errors import NotFound
     from leadwire.infrastructure.jobs import reads
 
     count = await reads.retry(kind, key)

@@ -1,17 +1,19 @@
 """`leadwire keys`."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from leadwire.domain.accounts.keys import SCOPES
+from leadwire.domain.accounts.schema import KeyListed
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound, OperatorError
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
 
-if TYPE_CHECKING:
-    from leadwire.domain.accounts.schema import KeyListed
+with lazily():
+    from leadwire.domain.accounts import changes, reads
 
 _OVERLAPS: Final = {"now": 0, "1h": 3600, "24h": 86_400, "7d": 604_800}
 
@@ -35,8 +37,6 @@ async def create(
     name: str, scopes: tuple[str, ...], expires_days: int | None, networks: tuple[str, ...], workspace: str | None
 ) -> Result:
     """Create a key. It is shown only once."""
-    from leadwire.domain.accounts import changes
-
     scopes = scopes or SCOPES
     expires_at = changes.key_end(clock.ago(days=-expires_days) if expires_days else None)
     owner = await the_workspace(workspace)
@@ -51,8 +51,6 @@ async def create(
 @workspace_option
 async def list_(workspace: str | None) -> Result:
     """List keys. The keys themselves are not stored and cannot be shown again."""
-    from leadwire.domain.accounts import reads
-
     found = await reads.listed(workspace and await the_workspace(workspace))
     return listing(found, _line, "No keys yet. Create one: leadwire keys create --name crm")
 
@@ -62,8 +60,6 @@ async def list_(workspace: str | None) -> Result:
 @click.option("--overlap", type=click.Choice(list(_OVERLAPS)), default="24h", show_default=True)
 async def roll(key_id: str, overlap: str) -> Result:
     """Create a new key with the same scopes. The old key works until the overlap has passed."""
-    from leadwire.domain.accounts import changes
-
     async with audited("api_key.rolled", key_id, await _owner(key_id)) as entry:
         made, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
         entry.detail = f"key: {key_id} -> {made}; ends: {overlap}"
@@ -76,8 +72,6 @@ async def roll(key_id: str, overlap: str) -> Result:
 @click.option("--any", "anywhere", is_flag=True, help="From anywhere again.")
 async def networks_(key_id: str, networks: tuple[str, ...], anywhere: bool) -> Result:
     """Let a key be used from some networks only. It holds within 5 seconds."""
-    from leadwire.domain.accounts import changes
-
     if bool(networks) == anywhere:
         raise OperatorError("give either --network or --any")
     async with audited("api_key.networks_changed", key_id, await _owner(key_id)) as entry:
@@ -91,8 +85,6 @@ async def networks_(key_id: str, networks: tuple[str, ...], anywhere: bool) -> R
 @click.argument("key_id", metavar="ID")
 async def revoke(key_id: str) -> Result:
     """Revoke a key. It stops working within 5 seconds."""
-    from leadwire.domain.accounts import changes
-
     async with audited("api_key.revoked", key_id, await _owner(key_id)):
         await changes.revoke_key(None, key_id)
     return Result({"id": key_id, "revoked": True}, f"{key_id} is revoked.")
@@ -100,8 +92,6 @@ async def revoke(key_id: str) -> Result:
 
 async def _owner(key_id: str) -> str:
     """Whose key it is. Raise NotFound."""
-    from leadwire.domain.accounts import reads
-
     for key in await reads.listed():
         if key.id == key_id:
             return key.workspace_id
@@ -117,7 +107,7 @@ def _new(key_id: str, key: str, **more: object) -> Result:
     return Result({"id": key_id, "key": key, **more}, text)
 
 
-def _line(key: "KeyListed") -> str:
+def _line(key: KeyListed) -> str:
     state = "revoked" if key.revoked_at else f"last used {key.last_used_at or 'never'}"
     more = [
         f"until {key.expires_at}" if key.expires_at else "",

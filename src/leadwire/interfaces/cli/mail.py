@@ -5,7 +5,12 @@ from typing import get_args
 import click
 
 from leadwire.domain.mail.schema import State
+from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, command, listing
+
+with lazily():
+    from leadwire.domain.mail import reads
 
 mail = click.Group("mail", help="Mails: what waits, what was given up.")
 
@@ -15,8 +20,6 @@ mail = click.Group("mail", help="Mails: what waits, what was given up.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
 async def list_(state: State | None, limit: int) -> Result:
     """List mails without their contents, newest first."""
-    from leadwire.domain.mail import reads
-
     return listing(
         await reads.listed(state, limit),
         lambda one: (
@@ -32,7 +35,6 @@ async def list_(state: State | None, limit: int) -> Result:
 async def redrive(mail_id: str | None) -> Result:
     """Send mails again that were given up, with a new series of attempts: all, or one."""
     from leadwire.domain.mail.changes import attempts
-    from leadwire.infrastructure.errors import NotFound
 
     count = await attempts.redrive(mail_id)
     if mail_id and not count:

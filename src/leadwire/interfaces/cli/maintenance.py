@@ -3,14 +3,23 @@
 import asyncio
 import functools
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, command, running, servers, show
 
-if TYPE_CHECKING:
-    from leadwire.interfaces.cli.checks.finding import Finding
+with lazily():
+    from leadwire.delivery.endpoints import table as endpoints
+    from leadwire.delivery.relay import fan_out
+    from leadwire.delivery.worker import quarantine
+    from leadwire.domain.accounts import table as accounts
+    from leadwire.domain.mail import table as mail
+    from leadwire.domain.webhooks import system
+    from leadwire.infrastructure import secret_box
+    from leadwire.interfaces.cli import checks, migration_plan
+    from leadwire.interfaces.cli import status as shown
 
 _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
 _EGRESS: Final = "Also connect to the hosts of the endpoints that were tried lately, or to this one; nothing is sent."
@@ -21,7 +30,6 @@ _EGRESS: Final = "Also connect to the hosts of the endpoints that were tried lat
 async def migrate(plan: bool) -> Result:
     """Create or upgrade the tables. Safe to run at any time, also several at once and beside the processes."""
     from leadwire.infrastructure.db import migrations
-    from leadwire.interfaces.cli import migration_plan
 
     if plan:
         return await migration_plan.shown()
@@ -39,9 +47,6 @@ async def migrate(plan: bool) -> Result:
 @running
 async def status(watch: bool, every: float, as_json: bool) -> None:
     """Show streams, lag, overdue deliveries, dead letters and workers."""
-    from leadwire.domain.webhooks import system
-    from leadwire.interfaces.cli import status as shown
-
     look = functools.partial(system.now, finished=True)
     if watch:
         await shown.follow(look, every, as_json=as_json)
@@ -59,13 +64,11 @@ async def status(watch: bool, every: float, as_json: bool) -> None:
 def doctor(egress: str | None, within: float, as_json: bool) -> int:
     """Check settings, servers, tables and clocks; show each problem with its fix. Exit 1 if one is an error."""
     with servers() as chosen, asyncio.Runner() as runner:
-        from leadwire.interfaces.cli.checks import examine
-
-        findings = runner.run(examine(chosen, os.environ, egress, within))
+        findings = runner.run(checks.examine(chosen, os.environ, egress, within))
         return show(_examined(findings), as_json=as_json)  # before the loop ends, which may wait for a name server
 
 
-def _examined(findings: "list[Finding]") -> Result:
+def _examined(findings: "list[checks.finding.Finding]") -> Result:
     errors, warnings = (sum(one.level == level for one in findings) for level in ("error", "warning"))
     lines = []
     for one in findings:
@@ -81,16 +84,14 @@ def _examined(findings: "list[Finding]") -> Result:
 @command()
 async def ledger() -> Result:
     """Check that no delivery is missing or wrong. Exit 1 if one is. Say where the database became another server."""
-    from leadwire.domain.webhooks import system
-
-    checks, redis_was_there, begun = await system.ledger()
-    broken = sum(check.broken for check in checks)
-    lines = [f"{check.broken:>8}  {check.meaning}" for check in checks]
+    found, redis_was_there, begun = await system.ledger()
+    broken = sum(check.broken for check in found)
+    lines = [f"{check.broken:>8}  {check.meaning}" for check in found]
     if not redis_was_there:
         lines.append("          (Redis cannot be reached: the streams were not checked)")
     lines.extend(map(str, begun))
     lines.append("The ledger is balanced." if broken == 0 else "The ledger is NOT balanced.")
-    document = {"balanced": broken == 0, "checks": [check._asdict() for check in checks], "epochs": begun}
+    document = {"balanced": broken == 0, "checks": [check._asdict() for check in found], "epochs": begun}
     return Result(document, "\n".join(lines), 0 if broken == 0 else 1)
 
 
@@ -100,9 +101,6 @@ set_aside = click.Group("set-aside", help="Deliveries that no worker survived, a
 @command(set_aside, "list")
 async def list_() -> Result:
     """List them, oldest first. An event has no endpoint, and the error of its relay."""
-    from leadwire.delivery.relay import fan_out
-    from leadwire.delivery.worker import quarantine
-
     document = [
         {"event_id": event, "endpoint_id": endpoint, "event": kind, "error": None}
         for event, endpoint, kind in await quarantine.listed()
@@ -118,9 +116,7 @@ async def list_() -> Result:
 @click.option("--event", metavar="ID", help="Only this event and its deliveries; by default all.")
 async def release(event: str | None) -> Result:
     """Try them again."""
-    from leadwire.delivery.relay import fan_out
     from leadwire.delivery.streams import push
-    from leadwire.delivery.worker import quarantine
 
     count = await quarantine.release(event) + await fan_out.release(event)
     push.wake_relay()
@@ -134,11 +130,6 @@ async def reseal() -> Result:
     First put the new key in front, on every host, and restart everything: only then does every process open what this
     seals. Visitors who were blocked before are not known again: of their networks only a hash under the key is kept.
     """
-    from leadwire.delivery.endpoints import table as endpoints
-    from leadwire.domain.accounts import table as accounts
-    from leadwire.domain.mail import table as mail
-    from leadwire.infrastructure import secret_box
-
     sealed = (*endpoints.SEALED, *accounts.SEALED, *mail.SEALED)
     done = [await secret_box.reseal(secret_box.get(), column) for column in sealed]
     text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."

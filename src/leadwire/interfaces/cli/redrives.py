@@ -4,15 +4,16 @@ import asyncio
 import functools
 import sys
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from leadwire.infrastructure import clock
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, command, listing, the_workspace, workspace_option
 
-if TYPE_CHECKING:
-    from leadwire.domain.webhooks.redrives import Redrive
+with lazily():
+    from leadwire.domain.webhooks import redrives as jobs
 
 _LOOK: Final = 0.5  # seconds
 _STALLED: Final = 10  # looks without progress
@@ -46,8 +47,6 @@ redrives = click.Group("redrives", help="Jobs that send dead letters, or all eve
 @workspace_option
 async def start(per_second: int, dry_run: bool, watch: bool, workspace: str | None, **chosen: Any) -> Result:
     """Send matching deliveries again, with a new series of attempts. Without options, every dead letter."""
-    from leadwire.domain.webhooks import redrives as jobs
-
     owner = await the_workspace(workspace)
     selection = jobs.Selection(**chosen)
     if dry_run:
@@ -60,8 +59,6 @@ async def start(per_second: int, dry_run: bool, watch: bool, workspace: str | No
 @command(redrives, "list")
 async def list_() -> Result:
     """List jobs, newest first."""
-    from leadwire.domain.webhooks import redrives as jobs
-
     return listing(await jobs.listed(None), _line, "No redrives yet.")
 
 
@@ -69,8 +66,6 @@ async def list_() -> Result:
 @click.argument("job_id", metavar="ID")
 async def watch(job_id: str) -> Result:
     """Follow a job until it has ended."""
-    from leadwire.domain.webhooks import redrives as jobs
-
     return _told(await _finished(await jobs.one(None, job_id)))
 
 
@@ -79,8 +74,6 @@ def _add_step(name: str, description: str) -> None:
 
     @click.argument("job_id", metavar="ID")
     async def step(job_id: str) -> Result:
-        from leadwire.domain.webhooks import redrives as jobs
-
         return _told(await jobs.move(None, job_id, name))
 
     step.__doc__ = description
@@ -92,10 +85,8 @@ _add_step("resume", "Resume a paused job.")
 _add_step("cancel", "Cancel a job. Deliveries that it has already queued are sent.")
 
 
-async def _finished(job: "Redrive") -> "Redrive":
+async def _finished(job: "jobs.Redrive") -> "jobs.Redrive":
     """Return the job when it has ended; show progress on stderr meanwhile."""
-    from leadwire.domain.webhooks import redrives as jobs
-
     with click.progressbar(length=max(job.total, 1), label=job.id, file=sys.stderr) as bar:
         shown = looks = 0
         while True:
@@ -109,10 +100,10 @@ async def _finished(job: "Redrive") -> "Redrive":
             job = await jobs.one(None, job.id)
 
 
-def _told(job: "Redrive") -> Result:
+def _told(job: "jobs.Redrive") -> Result:
     return Result(job, _line(job))
 
 
-def _line(job: "Redrive") -> str:
+def _line(job: "jobs.Redrive") -> str:
     what = f"replay to {job.endpoint_id}" if job.replay else f"dead letters of {job.endpoint_id or 'every endpoint'}"
     return f"{job.id}  {job.state}  {job.done} of {job.total}  {what}  {job.per_second}/s  {job.created_at}"

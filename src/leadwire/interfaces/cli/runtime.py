@@ -5,7 +5,7 @@ import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import click
 import msgspec
@@ -13,9 +13,14 @@ import msgspec
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+from leadwire.interfaces.cli.lazy import lazily
 
-if TYPE_CHECKING:
-    from leadwire.domain.accounts.audit.changes import Entry
+with lazily():
+    from leadwire.delivery import epochs
+    from leadwire.domain.accounts import changes, reads
+    from leadwire.domain.accounts.audit import changes as audit
+    from leadwire.domain.webhooks import reads as webhooks
+    from leadwire.infrastructure import db, serving, telemetry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,34 +112,26 @@ def run_loop(work: Callable[[Settings], Coroutine[Any, Any, None]]) -> None:
     """Run a process of the service on uvloop, until it gets a signal to stop."""
     import uvloop
 
-    from leadwire.infrastructure import telemetry
-
     telemetry.configure(settings.get().log_format, settings.get().log_level)
     with servers() as chosen, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work(chosen))
 
 
 @asynccontextmanager
-async def audited(action: str, subject: str = "", workspace: str = "") -> "AsyncIterator[Entry]":
+async def audited(action: str, subject: str = "", workspace: str = "") -> "AsyncIterator[audit.Entry]":
     """A transaction for an operator's change, which adds its entry to the audit log of the workspace at its end.
 
     Without a workspace, it is about the endpoint `subject`. Raise NotFound where there is none.
     """
-    from leadwire.domain.accounts.audit import changes as audit
-    from leadwire.domain.webhooks import reads
-    from leadwire.infrastructure import db
-
     async with db.transaction():
         entry = audit.Entry(action, subject)
-        owner = workspace or (await reads.endpoint(None, subject)).workspace_id
+        owner = workspace or (await webhooks.endpoint(None, subject)).workspace_id
         yield entry
         await audit.record(owner, "operator", entry)
 
 
 async def the_workspace(chosen: str | None, *, create: bool = True) -> str:
     """Return the workspace to act in: the chosen, the only, or a new one when there is none. Raise OperatorError."""
-    from leadwire.domain.accounts import changes, reads
-
     known = await reads.workspaces()
     if chosen:
         if chosen not in {workspace for workspace, _ in known}:
@@ -166,8 +163,6 @@ def explain(error: BaseException) -> str | None:
     import asyncpg
     from redis.exceptions import RedisError
 
-    from leadwire.infrastructure.db import GONE, TRANSIENT, Canceled, Locked
-
     if isinstance(error, asyncpg.UndefinedTableError):
         return "this database has no Leadwire tables yet: run `leadwire migrate`"
     if isinstance(error, asyncpg.DuplicatePreparedStatementError | asyncpg.InvalidSQLStatementNameError):
@@ -175,20 +170,18 @@ def explain(error: BaseException) -> str | None:
         return f"a pooler between us and the database loses prepared statements: {needed}"
     if isinstance(error, RedisError):
         return f"Redis cannot be reached: {error}"
-    if isinstance(error, (*GONE, Canceled)):
-        what = "ended a statement" if isinstance(error, Canceled) else "cannot be reached"
+    if isinstance(error, (*db.GONE, db.Canceled)):
+        what = "ended a statement" if isinstance(error, db.Canceled) else "cannot be reached"
         return f"the database {what}: {str(error) or type(error).__name__}"
-    if isinstance(error, (*TRANSIENT, Locked, asyncpg.InternalServerError)):
+    if isinstance(error, (*db.TRANSIENT, db.Locked, asyncpg.InternalServerError)):
         return f"the database refuses: {error}"
     return None
 
 
 async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migrated: bool) -> T:
-    from leadwire.delivery import epochs
     from leadwire.infrastructure.db.migrations import migrate
-    from leadwire.infrastructure.serving import connections
 
-    async with connections(chosen.database_url, chosen.redis_url, 3):
+    async with serving.connections(chosen.database_url, chosen.redis_url, 3):
         if migrated and not settings.get().database_url:
             await migrate()  # nobody else migrates an embedded database
         if migrated:

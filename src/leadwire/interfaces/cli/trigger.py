@@ -1,16 +1,18 @@
 """`leadwire trigger`: a sample event of one kind, to every endpoint that subscribes to it."""
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.domain.webhooks.schema import Attempt
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, command, the_workspace, workspace_option
 
-if TYPE_CHECKING:
-    from leadwire.domain.webhooks.schema import Attempt
+with lazily():
+    from leadwire.domain.webhooks import changes, reads
 
 _POLL: Final = 0.05  # seconds
 _LONGEST_WAIT: Final = 35.0  # seconds, more than a delivery may take
@@ -24,8 +26,6 @@ async def trigger(kind: str, workspace: str | None) -> Result:
 
     It is marked as a test, and nothing is changed. Disabled endpoints get it, too. Exit 1 if one did not answer 2xx.
     """
-    from leadwire.domain.webhooks import changes, reads
-
     found = [one for one in await reads.endpoints(await the_workspace(workspace, create=False)) if kind in one.events]
     if not found:
         raise OperatorError(f"no endpoint subscribes to {kind}")
@@ -48,10 +48,8 @@ async def result(event_id: str, endpoint_id: str) -> Result:
     return Result(document, text, 0 if attempt.outcome == "delivered" else 1)
 
 
-async def _first_attempt(event_id: str, endpoint_id: str) -> "Attempt | None":
+async def _first_attempt(event_id: str, endpoint_id: str) -> Attempt | None:
     """Wait for the first attempt of a delivery. Return None when there is none in time."""
-    from leadwire.domain.webhooks import reads
-
     for _ in range(int(_LONGEST_WAIT / _POLL)):
         for delivery in await reads.deliveries_of(None, event_id, endpoint_id, awaited=True):
             if delivery.history:

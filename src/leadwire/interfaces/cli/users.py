@@ -3,6 +3,7 @@
 import click
 
 from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import (
     Result,
     audited,
@@ -12,6 +13,9 @@ from leadwire.interfaces.cli.runtime import (
     the_workspace,
     workspace_option,
 )
+
+with lazily():
+    from leadwire.domain.accounts import reads
 
 _ROLES = click.Choice(["admin", "agent", "viewer"])
 
@@ -36,8 +40,6 @@ async def invite(email: str | None, role: str, workspace: str | None) -> Result:
 @workspace_option
 async def list_(workspace: str | None) -> Result:
     """List accounts."""
-    from leadwire.domain.accounts import reads
-
     found = await reads.users(workspace and await the_workspace(workspace))
     return listing(
         found,
@@ -74,8 +76,6 @@ async def reset_second_factor(email: str, workspace: str | None) -> Result:
 
 async def _user(email: str, workspace: str | None) -> tuple[str, str]:
     """Return the workspace and the id of the user with this address. Raise NotFound."""
-    from leadwire.domain.accounts import reads
-
     chosen = await the_workspace(workspace)
     for person in await reads.users(chosen):
         if person.email == email.strip().lower():

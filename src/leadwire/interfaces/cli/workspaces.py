@@ -3,7 +3,7 @@
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 from urllib.parse import urlsplit
 
 import click
@@ -11,10 +11,14 @@ import click
 from leadwire.domain.accounts.schema import Quota
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, command, join_link, listing
 
-if TYPE_CHECKING:
-    from leadwire.domain.workspaces.usage import Usage
+with lazily():
+    from leadwire.domain.accounts import quotas
+    from leadwire.domain.accounts import reads as accounts
+    from leadwire.domain.accounts.sso import changes as single_sign_on
+    from leadwire.domain.workspaces import changes, export_file, import_file, usage
 
 _workspace = click.argument("workspace", metavar="ID")
 
@@ -27,8 +31,6 @@ workspaces = click.Group("workspaces", help="Customers: each has its own leads, 
 @click.option("--email", help="The only address the link is valid for; by default any.")
 async def create(name: str, email: str | None) -> Result:
     """Create a workspace, and a link for the account of its first admin. It works once, for three days."""
-    from leadwire.domain.workspaces import changes
-
     workspace, token = await changes.create(name, email)
     link = join_link(token)
     return Result({"id": workspace, "name": name, "link": link}, f"{workspace}\n\n  {link}")
@@ -37,9 +39,7 @@ async def create(name: str, email: str | None) -> Result:
 @command(workspaces, "list")
 async def list_() -> Result:
     """List workspaces, oldest first."""
-    from leadwire.domain.accounts import reads
-
-    found = await reads.workspace_list()
+    found = await accounts.workspace_list()
     return listing(found, lambda one: f"{one.id}  {one.state:13}  {one.name}", "No workspaces yet.")
 
 
@@ -47,8 +47,6 @@ async def list_() -> Result:
 @_workspace
 async def show(workspace: str) -> Result:
     """Show what a workspace has, and its quotas. Bytes are estimates; so are numbers with "about"."""
-    from leadwire.domain.workspaces import usage
-
     found = await usage.one(workspace)
     return Result(found, _shown(found))
 
@@ -57,8 +55,6 @@ async def show(workspace: str) -> Result:
 @_workspace
 async def suspend(workspace: str) -> Result:
     """Close a workspace: API, web area and chats. Deliveries wait. Nothing is deleted."""
-    from leadwire.domain.workspaces import changes
-
     changed = await changes.suspend(workspace)
     text = f"{workspace} is suspended. Its API keys are refused within 5 seconds."
     return Result({"id": workspace, "suspended": True, "changed": changed}, text)
@@ -68,8 +64,6 @@ async def suspend(workspace: str) -> Result:
 @_workspace
 async def resume(workspace: str) -> Result:
     """Open a suspended workspace again. What waited is delivered."""
-    from leadwire.domain.workspaces import changes
-
     changed = await changes.resume(workspace)
     return Result({"id": workspace, "suspended": False, "changed": changed}, f"{workspace} is open.")
 
@@ -78,9 +72,7 @@ async def resume(workspace: str) -> Result:
 @_workspace
 async def allow_passwords(workspace: str) -> Result:
     """Let people sign in by password again where single sign-on is enforced and its provider fails."""
-    from leadwire.domain.accounts.sso import changes
-
-    changed = await changes.allow_passwords(workspace, by_operator=True)
+    changed = await single_sign_on.allow_passwords(workspace, by_operator=True)
     text = f"{workspace}: passwords are allowed."
     return Result({"id": workspace, "sso_enforced": False, "changed": changed}, text)
 
@@ -92,13 +84,12 @@ async def allow_passwords(workspace: str) -> Result:
 @click.option("--default", "is_default", is_flag=True, help="As the settings say, for all workspaces.")
 async def quota(workspace: str, quota: Quota, most: int | None, is_default: bool) -> Result:
     """Give a workspace a quota of its own: at most MOST of something."""
-    from leadwire.domain.accounts.changes import workspaces as changes
-    from leadwire.domain.accounts.quotas import default
+    from leadwire.domain.accounts.changes import workspaces as rows
 
     if (most is None) != is_default:
         raise OperatorError("give either a number or --default")
-    await changes.set_quota(workspace, quota, most)
-    present = default(quota) if most is None else most
+    await rows.set_quota(workspace, quota, most)
+    present = quotas.default(quota) if most is None else most
     return Result({"id": workspace, "quota": quota, "most": present}, f"{workspace} may have {present:,} {quota}.")
 
 
@@ -107,11 +98,11 @@ async def quota(workspace: str, quota: Quota, most: int | None, is_default: bool
 @click.option("--clear", is_flag=True, help="Let people in from anywhere again.")
 async def networks(workspace: str, clear: bool) -> Result:
     """Show from which networks the web area may be used. `--clear` is for whoever has locked themselves out."""
-    from leadwire.domain.accounts.changes import workspaces as changes
+    from leadwire.domain.accounts.changes import workspaces as rows
 
     if clear:
-        await changes.clear_networks(workspace)
-    allowed = await changes.networks(workspace)
+        await rows.clear_networks(workspace)
+    allowed = await rows.networks(workspace)
     return Result({"id": workspace, "networks": allowed}, "\n".join(allowed) or f"{workspace} is open from anywhere.")
 
 
@@ -120,8 +111,6 @@ async def networks(workspace: str, clear: bool) -> Result:
 @click.option("--yes", metavar="NAME", help="The workspace's name, instead of being asked for it.")
 async def delete(workspace: str, yes: str | None) -> Result:
     """Delete a workspace with everything that is in it. If this is interrupted, run it again: it goes on."""
-    from leadwire.domain.workspaces import changes, usage
-
     name = (await usage.one(workspace)).name
     if yes is None:
         if not sys.stdin.isatty():
@@ -141,8 +130,6 @@ async def export(workspace: str, path: Path) -> Result:
 
     If this is interrupted, run it again with the same file: it goes on. The last line has the kind "end".
     """
-    from leadwire.domain.workspaces import export_file, usage
-
     name = (await usage.one(workspace)).name
     await export_file.write(workspace, path)
     return Result({"id": workspace, "file": str(path)}, f"{name} is in {path}.")
@@ -156,8 +143,6 @@ async def import_(path: Path) -> Result:
     No export has secrets: endpoints are disabled and have new ones, people choose a new password, and API keys,
     invitations and blocks of visitors have to be made again. What was still to be sent is canceled.
     """
-    from leadwire.domain.workspaces import import_file
-
     workspace, made = await import_file.read(path)
     told = ", ".join(f"{made[kind]:,} {kind}s" for kind in ("lead", "conversation", "event", "endpoint"))
     text = f"{workspace} is here: {told}. Endpoints are disabled and have new secrets; there are no API keys."
@@ -172,8 +157,6 @@ async def map_(cell: str, hosts: bool) -> Result:
 
     A proxy in front of several installations needs those of all.
     """
-    from leadwire.domain.accounts import reads
-
     if not re.fullmatch(r"[\w.:-]+", cell, re.ASCII):
         raise OperatorError(f"{cell!r} is no name of a backend: it has letters, digits and . : _ - only")
     if hosts:
@@ -181,11 +164,11 @@ async def map_(cell: str, hosts: bool) -> Result:
         if names == [""]:
             raise OperatorError("LEADWIRE_PUBLIC_URL is not set: it says which host leads to this installation")
     else:
-        names = sorted(key.starts_with.split("_")[1] for key in await reads.listed() if not key.revoked_at)
+        names = sorted(key.starts_with.split("_")[1] for key in await accounts.listed() if not key.revoked_at)
     return Result(dict.fromkeys(names, cell), "\n".join(f"{name} {cell}" for name in names))
 
 
-def _shown(one: "Usage") -> str:
+def _shown(one: "usage.Usage") -> str:
     """A workspace as lines."""
     lines = [f"{one.name}  {one.id}  {one.state}, since {one.created_at}", ""]
     for kind, amount in one.amounts.items():

@@ -179,10 +179,10 @@ def _payloads(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schemas(document: dict[str, Any]) -> dict[str, Any]:
-    """By name; of the errors, which differ in their codes only, any one."""
+    """By name."""
     components = document["components"]["schemas"]
     payloads = {data["title"]: data for data in _payloads(document).values() if "title" in data}
-    return {**components, **payloads, "Problem": components["NotFoundProblem"]}
+    return components | payloads
 
 
 def _operation(document: dict[str, Any], operation_id: str) -> dict[str, Any]:

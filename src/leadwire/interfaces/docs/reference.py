@@ -37,7 +37,7 @@ def described(document: Json) -> dict[str, Any]:
         "tags": [(tag, found) for tag, found in tags if found],
         "webhooks": [item["post"] for item in document["webhooks"].values()],
         "objects": {name: schema for name, schema in schemas.items() if _is_object(name)},
-        "problem": _any_problem(schemas),
+        "problem": schemas["Problem"],
         "problem_example": next(shown["value"] for shown in errors.values() if "errors" in shown["value"]),
         "errors": [(status, code, shown["summary"], cures[code]) for (status, code), shown in sorted(errors.items())],
     }
@@ -85,14 +85,6 @@ def _errors(operation: Json) -> Iterator[tuple[tuple[str, str], Any]]:
             yield (status, code), shown
 
 
-def _any_problem(schemas: Json) -> Json:
-    """Return what all errors have in common: each status and code has a schema of its own."""
-    problem = next(schema for name, schema in schemas.items() if name.endswith("Problem"))
-    status = {"type": "integer", "description": "The HTTP status."}
-    code = {"type": "string", "description": "What to rely on: one of the codes below."}
-    return {**problem, "properties": {**problem["properties"], "status": status, "code": code}}
-
-
 def _described(named: Json) -> list[Row]:
     return [(name, "", value["description"]) for name, value in named.items()]
 
@@ -131,7 +123,7 @@ def _inline(text: str) -> Markup:
 
 def _is_object(name: str) -> bool:
     """Whether a component has a place of its own on the page; envelopes and errors are put into words."""
-    return name == "PageMeta" or not (name.startswith(("Single", "Page")) or name.endswith("Problem"))
+    return name == "PageMeta" or not name.startswith(("Single", "Page", "Problem"))
 
 
 def type_words(schema: Json) -> Markup:

@@ -51,15 +51,14 @@ def document(
     refs, components = schemas.of([*returned, *bodies, Problem])
     everything = schemas.of(events.values())[1] | components
     examples = schemas.examples(everything, [*samples.values(), *made.pop("samples"), event])
-    errors = ErrorResponses(components, made.pop("field_errors"))
+    errors = ErrorResponses(made.pop("field_errors"))
     paths: dict[str, dict[str, Any]] = {}
     for operation, ref in zip(operations, refs, strict=False):
         example = examples[ref["$ref"].rpartition("/")[2]]
         responses = _good(operation, ref, example, operations)
-        responses |= errors.of_operation(operation.name, _errors(operation))
+        responses |= errors.of_operation(_errors(operation))
         described = _described(operation, example) | {"responses": responses}
         paths.setdefault(operation.path, {})[operation.method] = described
-    del components["Problem"]
     webhook, webhooks = made.pop("webhook"), {}
     for kind, model in events.items():
         if model.__name__ in components:

@@ -29,44 +29,34 @@ _UNCOUNTED: Final = (401, 405, 408, 414, 431)  # sent before the rate limit is l
 
 
 class ErrorResponses:
-    """The error responses of all operations. Their schemas are added to `schemas`, which has `Problem`. `fields` has
-    an example of a wrong field for some codes.
-    """
+    """The error responses of all operations. `fields` has an example of a wrong field for some codes."""
 
-    def __init__(self, schemas: dict[str, Json], fields: Json) -> None:
-        self._schemas = schemas
+    def __init__(self, fields: Json) -> None:
         self._fields = fields
         self.shared: dict[str, Any] = {}
         """Those that are the same wherever they occur, by name."""
 
-    def of_operation(self, name: str, errors: Iterable[type[DomainError]]) -> dict[str, Any]:
+    def of_operation(self, errors: Iterable[type[DomainError]]) -> dict[str, Any]:
         """Return the error responses of one operation, by status."""
         found: dict[int, Errors] = {}
         for error in (*errors, *EVERYWHERE):
             if error not in found.setdefault(error.status, []):
                 found[error.status].append(error)
-        return {str(status): self._response(status, found[status], name) for status in sorted(found)}
+        return {str(status): self._response(status, found[status]) for status in sorted(found)}
 
-    def _response(self, status: int, errors: Errors, operation: str) -> dict[str, Any]:
-        name = HTTPStatus(status).phrase.replace(" ", "").replace("-", "")
+    def _response(self, status: int, errors: Errors) -> dict[str, Any]:
         if status in _DIFFERING:
-            own = f"{operation}_{name}" if len(errors) > 1 else errors[0].code
-            return self._described(f"{_camel(own)}Problem", status, errors)
+            return self._described(status, errors)
+        name = HTTPStatus(status).phrase.replace(" ", "").replace("-", "")
         if name not in self.shared:
-            self.shared[name] = self._described(f"{_camel(errors[0].code)}Problem", status, errors)
+            self.shared[name] = self._described(status, errors)
         return {"$ref": f"#/components/responses/{name}"}
 
-    def _described(self, name: str, status: int, errors: Errors) -> dict[str, Any]:
+    def _described(self, status: int, errors: Errors) -> dict[str, Any]:
         counted = () if status in _UNCOUNTED else ("RateLimit-Policy", "RateLimit")
         replayed = ("Idempotent-Replayed",) if status in _REPLAYED else ()
-        # A schema of its own, and not `allOf` the general one: openapi-python-client would drop the response.
-        general = self._schemas["Problem"]
-        fields = general["properties"]
-        codes = {**fields["code"], "enum": [error.code for error in errors]}
-        properties = {**fields, "status": {**fields["status"], "const": status}, "code": codes}
-        self._schemas[name] = {**general, "title": name, "properties": properties}
         examples = {error.code: {"summary": inspect.getdoc(error), "value": self._example(error)} for error in errors}
-        content = {"schema": {"$ref": REF.format(name=name)}, "examples": examples}
+        content = {"schema": {"$ref": REF.format(name="Problem")}, "examples": examples}
         return {
             "description": " ".join(f"`{error.code}`: {inspect.getdoc(error)}" for error in errors),
             "headers": references("headers", "X-Request-Id", *counted, *replayed, *_HEADERS.get(status, ())),
@@ -84,7 +74,3 @@ class ErrorResponses:
         }
         field = self._fields.get(error.code)
         return {**problem, "errors": [field]} if field else problem
-
-
-def _camel(name: str) -> str:
-    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))

@@ -115,19 +115,16 @@ async def one(workspace: str, event_id: str) -> FeedEvent | None:
     return FeedEvent(found["id"], found["kind"], clock.iso(found["occurred_at"]), found["body"])
 
 
-async def feed(
-    workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100, *, whole: bool = False
-) -> Feed:
+async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100) -> Feed:
     """Return events after an event, by its id, or from an ISO 8601 time on (empty: all that are kept).
 
     `kinds`: only these; by default all but those of the audit log. Events about somebody who was erased are left out.
-    `whole` refuses an event whose day is no longer kept, since others that followed it may be gone, too.
-    Raise InvalidParameter, also where the event was lost in a restore or a failover; the message then has the time from
-    which to read on.
+    Raise InvalidParameter, also for an event whose day is no longer kept, since others that followed it may be gone,
+    too; and where it was lost in a restore or a failover: the message then has the time from which to read on.
     """
     if unknown := [kind for kind in kinds if kind not in EVERY_KIND]:
         raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(EVERY_KIND)}.")
-    xact, position, floor = await _place(workspace, after, whole=whole) if after else ("0", 0, "evt_")
+    xact, position, floor = await _place(workspace, after) if after else ("0", 0, "evt_")
     values = {"kinds": list(kinds or KINDS), "workspace": workspace, "floor": floor}
     rows: list[db.Row] = []
     for first, end in await epochs.spans():
@@ -141,7 +138,7 @@ async def feed(
     return Feed(events, rows[len(events)]["held_back_since"] if len(events) < len(rows) else None)
 
 
-async def _place(workspace: str, after: str, *, whole: bool) -> tuple[str, int, str]:
+async def _place(workspace: str, after: str) -> tuple[str, int, str]:
     """Return the transaction and position after which to read, and an event id below which nothing can be."""
     try:
         if not (named := _CURSOR.fullmatch(after)):
@@ -152,10 +149,8 @@ async def _place(workspace: str, after: str, *, whole: bool) -> tuple[str, int, 
     if found := await _PLACE.row(workspace=workspace, id=named[1]):
         return found["xact"], found["position"], floor
     if named[1] < await partitions.kept_from():
-        if whole:
-            message = f"The day of {named[1]} is no longer kept, nor is what may have followed it. Begin again."
-            raise _refused("after", message, "expired_cursor")
-        return "0", 0, floor  # its day was dropped: all that is here came later
+        message = f"The day of {named[1]} is no longer kept, nor is what may have followed it. Begin again."
+        raise _refused("after", message, "expired_cursor")
     since = clock.iso(ids.moment(named[1]) - _BEFORE_LOSS)
     raise _refused(
         "after",

@@ -142,7 +142,7 @@ async def _wait(
 
 async def _read(workspace: str, after: str, kinds: Sequence[str], limit: int, name: str = "cursor") -> events.Feed:
     try:
-        return await events.feed(workspace, after, kinds, limit, whole=True)
+        return await events.feed(workspace, after, kinds, limit)
     except InvalidParameter as error:
         faults = tuple(structs.replace(fault, parameter=name) for fault in error.errors)
         raise InvalidParameter(f"Cannot use: {name}.", errors=faults) from None

@@ -42,24 +42,24 @@ class Announcer:
 
 
 async def listen(
-    prefix: str, heard: Callable[[str], None], began: Callable[[], None], wanted: Callable[[], bool]
+    pattern: str, heard: Callable[[str], None], began: Callable[[], None], wanted: Callable[[], bool]
 ) -> None:
-    """Call `heard` with each channel under a prefix that something is said in, while that is `wanted` and the process
-    has a Redis; and `began` when it begins to listen, for what was said before.
+    """Call `heard` with each channel of a pattern that something is said in, while that is `wanted` and the process has
+    a Redis; and `began` when it begins to listen, for what was said before.
     """
-    with Rounds(f"listen to {prefix}") as rounds:
-        await _listen(rounds, prefix, heard, began, wanted)
+    with Rounds(f"listen to {pattern.removesuffix('*')}") as rounds:
+        await _listen(rounds, pattern, heard, began, wanted)
 
 
 async def _listen(
-    rounds: Rounds, prefix: str, heard: Callable[[str], None], began: Callable[[], None], wanted: Callable[[], bool]
+    rounds: Rounds, pattern: str, heard: Callable[[str], None], began: Callable[[], None], wanted: Callable[[], bool]
 ) -> None:
     backoff = Backoff()
     while wanted():
         rounds.began()
         try:
             async with redis_pool.subscription(redis_pool.require_client()) as subscription:
-                await subscription.psubscribe(f"{prefix}*")
+                await subscription.psubscribe(pattern)
                 backoff.reset()
                 began()
                 while wanted():
@@ -69,5 +69,5 @@ async def _listen(
         except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
             if redis_pool.client() is None:  # closed, as the process ends
                 return
-            telemetry.log("announcements.lost", level=logging.WARNING, error=error, prefix=prefix)
+            telemetry.log("announcements.lost", level=logging.WARNING, error=error, pattern=pattern)
             await asyncio.sleep(backoff.next())

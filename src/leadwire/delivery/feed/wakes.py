@@ -70,7 +70,7 @@ def _wake_here(channel: str) -> None:
 async def _listen() -> None:
     """Turn messages of other processes into wake-ups until nobody has waited for a minute."""
     try:
-        await announcements.listen(_PREFIX, _wake_here, wake_all, _wanted)
+        await announcements.listen(f"{_PREFIX}*", _wake_here, wake_all, _wanted)
     finally:
         _state.listener = None
 

@@ -55,7 +55,7 @@ class Relay:
         """Relay until `stop` is set."""
         with contextlib.suppress(*AWAY):  # at the next start then
             await streams.remove_earlier(self._redis, self._settings.stream_shards)
-        listening = asyncio.create_task(push.listen(self._redis, self._wake, stop))
+        listening = asyncio.create_task(push.listen(self._wake, stop))
         await asyncio.gather(*(loop.run(stop) for loop in self._loops.values()))
         listening.cancel()
         await asyncio.wait([listening])

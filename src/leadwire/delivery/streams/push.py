@@ -14,10 +14,8 @@ from redis.asyncio import Redis
 
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Key
-from leadwire.infrastructure import redis_pool, settings, telemetry
-from leadwire.infrastructure.announcements import Announcer
+from leadwire.infrastructure import announcements, redis_pool, settings, telemetry
 from leadwire.infrastructure.backoff import Backoff
-from leadwire.infrastructure.loop import Rounds
 
 WAKE: Final = "leadwire:wake"
 """The channel on which relays are told of work."""
@@ -34,7 +32,7 @@ class _Push:
 
 
 _state = _Push()
-_announcer = Announcer(0.005)
+_announcer = announcements.Announcer(0.005)
 
 
 def is_open() -> bool:
@@ -84,19 +82,6 @@ def wake_relay() -> None:
     _announcer.announce(WAKE)
 
 
-async def listen(redis: Redis, woken: Callable[[], None], stop: asyncio.Event) -> None:
+async def listen(woken: Callable[[], None], stop: asyncio.Event) -> None:
     """Call `woken` whenever a process says that there is work, until `stop` is set. To miss some does no harm."""
-    pause = Backoff()
-    with Rounds(f"listen to {WAKE}") as rounds:
-        while not stop.is_set():
-            rounds.began()
-            try:
-                async with redis_pool.subscription(redis) as subscription:
-                    await subscription.subscribe(WAKE)
-                    pause.reset()
-                    while not stop.is_set():
-                        rounds.began()
-                        if await subscription.get_message(timeout=5.0):
-                            woken()
-            except Exception:  # noqa: BLE001 - the poll is the backstop
-                await asyncio.sleep(pause.next())
+    await announcements.listen(WAKE, lambda _: woken(), woken, lambda: not stop.is_set())

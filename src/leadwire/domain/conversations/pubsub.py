@@ -116,7 +116,7 @@ class Hub:
 
     async def listen(self) -> None:
         """Turn messages from Redis into wake-ups, for ever."""
-        await announcements.listen(_PREFIX, self._wake, self.wake_all, lambda: True)
+        await announcements.listen(f"{_PREFIX}*", self._wake, self.wake_all, lambda: True)
 
     def _wake(self, channel: str) -> None:
         workspace, conversation_id, kind, user_id = [*channel.removeprefix(_PREFIX).split(":"), "changed", ""][:4]

@@ -15,7 +15,7 @@ from leadwire.delivery.states import State
 from leadwire.delivery.streams import push
 from leadwire.infrastructure import batches, clock, db, ids, jobs
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, load, param, sql, statement
+from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, named, param, sql, statement
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
 
@@ -82,10 +82,9 @@ _HURRY: Final = sql(f"""
 UPDATE delivery SET due_at = now() WHERE {_ONE} AND state = 'waiting' AND due_at > now() AND due_at < 'infinity'
 RETURNING 1""")
 
-_SQL: Final = load(__file__)
-_EVENTS, _UNFINISHED, _AGAIN = _SQL["events"], _SQL["unfinished"], _SQL["again"]
-_JOB, _DEAD_OF_EVENT, _NUMBERED, _STEPPED = (_SQL[name] for name in ("job", "dead_of_event", "numbered", "stepped"))
-_INSERT = _SQL["insert"]
+_EVENTS, _UNFINISHED, _AGAIN, _JOB, _DEAD_OF_EVENT, _NUMBERED, _STEPPED, _INSERT = named(
+    __file__, "events unfinished again job dead_of_event numbered stepped insert"
+)
 
 
 _COUNT_DEAD: Final = sql(f"SELECT count(*) {_DEAD}")

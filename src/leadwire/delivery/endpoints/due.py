@@ -14,15 +14,14 @@ from typing import Any, Final
 
 from piccolo.columns import Column
 
-from leadwire.infrastructure.db.statements import NOW, lists, load, sql
+from leadwire.infrastructure.db.statements import NOW, lists, named, sql
 
 LOOK: Final[dict[Column | str, Any]] = {"open": False, "due_at": NOW}
 """What a change of an endpoint's settings sets: the relay looks at it at once, and opens it if it may."""
 
 PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
 """Where many endpoints are woken at once: one that somebody is changing is tried again later."""
-_SQL: Final = load(__file__)
-_WAKE, _RELEASE_FIRST = _SQL["wake"], _SQL["release_first"]
+_WAKE, _RELEASE_FIRST = named(__file__, "wake release_first")
 
 
 async def wake(

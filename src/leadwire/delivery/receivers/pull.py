@@ -22,7 +22,7 @@ from leadwire.delivery.worker.observe import log_attempts
 from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.batches import apart
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.failing import Failing
 from leadwire.infrastructure.settings import Settings
 
@@ -33,8 +33,7 @@ NAME_RULE: Final = "at most 100 lower-case letters, digits, dots, hyphens and un
 BATCH: Final = 500  # expired deliveries
 _failing: Final = Failing("expire")
 
-_SQL: Final = load(__file__)
-_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = (_SQL[name] for name in ("due", "take", "held", "delivered", "expired"))
+_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = named(__file__, "due take held delivered expired")
 
 
 class Handed(NamedTuple):

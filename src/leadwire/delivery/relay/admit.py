@@ -13,7 +13,7 @@ from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db
 from leadwire.infrastructure.batches import apart
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.failing import Failing
 
 BATCH: Final = 1000  # deliveries
@@ -23,8 +23,7 @@ _FAIR: Final = 10  # endpoints of a round that may share all of a batch
 ALWAYS: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Before any delivery."""
 
-_SQL: Final = load(__file__)
-_DUE, _WOKEN, _ADMIT, _OVERFULL, _CLOSE = (_SQL[name] for name in ("due", "woken", "admit", "overfull", "close"))
+_DUE, _WOKEN, _ADMIT, _OVERFULL, _CLOSE = named(__file__, "due woken admit overfull close")
 _failing: Final = Failing("admit")
 
 

@@ -14,7 +14,7 @@ from leadwire.delivery.endpoints import due
 from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.failing import Failing
 
 DELIVERIES: Final = 2000
@@ -24,10 +24,8 @@ _PATIENCE: Final = "100ms"  # for an endpoint that somebody is changing: the oth
 _APART: Final = 16  # events of a workspace that fails, which are tried one by one
 _TRIES: Final = 6  # in half a minute: whatever is temporary has mostly ended by then
 
-_SQL: Final = load(__file__)
-_POSITIONS, _BUSY, _HAVE, _CLOSED = (_SQL[name] for name in ("positions", "busy", "have", "closed"))
-_FRONT, _FAN_OUT, _SET_ASIDE, _RELEASE, _LISTED = (
-    _SQL[name] for name in ("front", "fan_out", "set_aside", "release", "listed")
+_POSITIONS, _BUSY, _HAVE, _CLOSED, _FRONT, _FAN_OUT, _SET_ASIDE, _RELEASE, _LISTED = named(
+    __file__, "positions busy have closed front fan_out set_aside release listed"
 )
 _ALL: Final = 2**31 - 1
 _failing: Final = Failing("fan_out")

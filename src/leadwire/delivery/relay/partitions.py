@@ -13,14 +13,14 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import load, sql
+from leadwire.infrastructure.db.statements import named, sql
 
 AHEAD: Final = 7  # days; the default partition catches what an even longer stop would miss
 _LOCK_TIMEOUT: Final = "50ms"
 
-_SQL: Final = load(__file__)
-_DAYS, _TODAY, _OLDEST_BY_DEFAULT = (_SQL[name] for name in ("days", "today", "oldest_by_default"))
-_DELETE_HOURS, _MAKE, _TRY_LOCK = (_SQL[name] for name in ("delete_hours", "make", "try_lock"))
+_DAYS, _TODAY, _OLDEST_BY_DEFAULT, _DELETE_HOURS, _MAKE, _TRY_LOCK = named(
+    __file__, "days today oldest_by_default delete_hours make try_lock"
+)
 _TABLES: Final = {"event": "id", "delivery_result": "event_id", "attempt": "event_id"}
 _UNFINISHED: Final = """(EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.{key})
     OR EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.{key}))"""

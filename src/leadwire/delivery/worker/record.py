@@ -17,13 +17,12 @@ from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker import hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.db.statements import lists, load
+from leadwire.infrastructure.db.statements import lists, named
 
 _MADE: Final = (
     "events endpoints generations numbers starts durations outcomes statuses errors answers headers nexts delays"
 )
-_SQL: Final = load(__file__)
-_RECORD, _HEALTH = _SQL["record"], _SQL["health"]
+_RECORD, _HEALTH = named(__file__, "record health")
 
 FAILING_DAYS: Final = 5
 """An endpoint is disabled when everything has failed for at least so many days"""

@@ -19,7 +19,7 @@ from leadwire.domain.accounts.table import (
     Workspace,
 )
 from leadwire.infrastructure import clock, db, settings
-from leadwire.infrastructure.db.statements import columns, if_given, load, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, if_given, named, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.rate_limit import BURST
 
@@ -27,9 +27,9 @@ _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
 _ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
-_SQL: Final = load(__file__)
-_KEY_BY_LOOKUP, _ME, _FACTORS, _WORKSPACES = (_SQL[name] for name in ("key_by_lookup", "me", "factors", "workspaces"))
-_AGENT_ONLINE, _OFFER = _SQL["agent_online"], _SQL["offer"]
+_KEY_BY_LOOKUP, _ME, _FACTORS, _WORKSPACES, _AGENT_ONLINE, _OFFER = named(
+    __file__, "key_by_lookup me factors workspaces agent_online offer"
+)
 _START: Final = QueryString("'lw_' || {} || '_'", ApiKey.lookup)
 _LISTED: Final = columns(
     ApiKey, "id workspace_id name lookup scopes created_at expires_at last_used_at revoked_at networks"

@@ -14,7 +14,7 @@ from leadwire.domain.bots.schema import BotNotFound, ChatClosed, LiveBot, Versio
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.domain.conversations.schema import AlreadyEnded
 from leadwire.infrastructure import clock, cpu_work, db
-from leadwire.infrastructure.db.statements import if_given, load, param, sql, statement
+from leadwire.infrastructure.db.statements import if_given, named, param, sql, statement
 from leadwire.infrastructure.ids import is_id
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
@@ -25,9 +25,7 @@ _LISTED: Final = statement(
 )
 _LOOK: Final = statement(Bot.select("look").where(*_BOT))
 _REVISION: Final = statement(Bot.select("draft_revision").where(*_BOT))
-_SQL: Final = load(__file__)
-_HISTORY, _LIVE, _ORIGINS, _SCORES = (_SQL[name] for name in ("history", "live", "origins", "scores"))
-_CONSENTS = _SQL["consents"]
+_HISTORY, _LIVE, _ORIGINS, _SCORES, _CONSENTS = named(__file__, "history live origins scores consents")
 _DETAIL: Final = statement(Bot.select(*schema.BotDetail.__struct_fields__).where(*_BOT))
 _OF_BOT: Final = (BotVersion.workspace_id == param("workspace"), BotVersion.bot_id == param("bot"))
 _VERSIONS: Final = statement(

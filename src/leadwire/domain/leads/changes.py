@@ -7,13 +7,12 @@ import msgspec
 from leadwire.domain.leads import events, fields, identity, reads, schema, table
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source, StoredLead
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import delete_some, insert, load, param, statement
+from leadwire.infrastructure.db.statements import delete_some, insert, named, param, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, PreconditionFailed, ReadOnlyField, Unavailable
 
 _CONTENTS: Final = ("email", "name", "phone", "company", "score", "custom_fields")
 _LEAD: Final = (table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
-_SQL: Final = load(__file__)
-_UPDATE, _KNOWN, _ONE_AT_A_TIME = (_SQL[name] for name in ("update", "known", "one_at_a_time"))
+_UPDATE, _KNOWN, _ONE_AT_A_TIME = named(__file__, "update known one_at_a_time")
 _INSERT: Final = insert(
     *(column for column in table.Lead._meta.columns if column._meta.name != "version"),
     end="ON CONFLICT DO NOTHING RETURNING id",

@@ -16,7 +16,7 @@ import msgspec
 from leadwire.domain.search import documents
 from leadwire.domain.search.changes import LOCK
 from leadwire.infrastructure import db, jobs
-from leadwire.infrastructure.db.statements import Statement, lists, load, sql
+from leadwire.infrastructure.db.statements import Statement, lists, named, sql
 from leadwire.infrastructure.jobs import Claimed, Offer, chore, job
 
 MOST: Final = 1000
@@ -24,8 +24,7 @@ MOST: Final = 1000
 _FULL_LOOK_EVERY: Final = 60.0  # seconds
 _next_full_look = 0.0  # by time.monotonic
 
-_SQL: Final = load(__file__)
-_TAKE, _WRITE, _NOTES, _LEADS = (_SQL[name] for name in ("take", "write", "notes", "leads"))
+_TAKE, _WRITE, _NOTES, _LEADS = named(__file__, "take write notes leads")
 _TRY: Final = sql(f"SELECT pg_try_advisory_xact_lock({LOCK})")
 
 # What conversations are found by; what was erased is not.

@@ -17,7 +17,7 @@ from leadwire.domain.listing.cursors import refused
 from leadwire.domain.listing.keyset import BY_TIME, Found, Keyset
 from leadwire.domain.search.asked import MOST, Asked, Kind, terms
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db.statements import named
 
 FEW: Final = 2_000
 COMMON: Final = 20_000
@@ -27,9 +27,9 @@ BEHIND: Final = 10_000
 """Changes: some ten seconds of writing."""
 _front = 0  # where the oldest change that waits was last: below it there may be many that are gone (decision 30)
 
-_SQL: Final = load(__file__)
-_SOME, _ESTIMATE, _WAITING, _LEADS = (_SQL[name] for name in ("some", "estimate", "waiting", "leads"))
-_CONVERSATIONS, _NOTES = _SQL["conversations"], _SQL["notes"]
+_SOME, _ESTIMATE, _WAITING, _LEADS, _CONVERSATIONS, _NOTES = named(
+    __file__, "some estimate waiting leads conversations notes"
+)
 
 
 class _Wanted(Struct, frozen=True):

@@ -14,7 +14,7 @@ from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
 from leadwire.delivery.states import ExactState, Outcome
 from leadwire.infrastructure import ids
-from leadwire.infrastructure.db.statements import load, sql
+from leadwire.infrastructure.db.statements import named, sql
 from leadwire.infrastructure.errors import InvalidParameter
 
 LOOKED: Final = 500
@@ -23,8 +23,7 @@ _STAGES: Final = ("delivered", "unfinished", "dead", "cancelled")  # unfinished 
 _SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
     d.due_at, d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject"""
 
-_SQL: Final = load(__file__)
-_NEWEST, _UNFINISHED, _DEAD, _ITSELF = (_SQL[name] for name in ("newest", "unfinished", "dead", "itself"))
+_NEWEST, _UNFINISHED, _DEAD, _ITSELF = named(__file__, "newest unfinished dead itself")
 # Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
 _SUBJECT: Final = """
 WITH about AS MATERIALIZED (

@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
 from msgspec import Struct
 
 from leadwire.delivery.states import Outcome
 from leadwire.delivery.worker.hourly_stats import BOUNDS
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db.statements import named
 
-_SQL: Final = load(__file__)
-_HOURS, _LATEST, _NOW, _DAYS = (_SQL[name] for name in ("hours", "latest", "now", "days"))
+_HOURS, _LATEST, _NOW, _DAYS = named(__file__, "hours latest now days")
 
 
 class _Counts(Struct, frozen=True):

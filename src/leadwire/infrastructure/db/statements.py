@@ -106,6 +106,12 @@ def load(module: str) -> dict[str, Statement]:
     return found
 
 
+def named(module: str, names: str) -> list[Statement]:
+    """Those with these names, in this order. Raise KeyError, so at import, for one that is not in the file."""
+    found = load(module)
+    return [found[name] for name in names.split()]
+
+
 def insert(*columns: Column, end: str = "", **constants: Any) -> Statement:
     """An INSERT of one row: a value for each column, by its name, or a constant. `end`: ON CONFLICT, RETURNING.
 

@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from leadwire.infrastructure.db.statements import lists, load
+from leadwire.infrastructure.db.statements import lists, named
 
 LEASE: Final = 60.0
 """Seconds for which a claim holds, unless it is kept: a job whose process died is done by another one after that."""
 _LOOKED_AT: Final = 500  # jobs of a kind
 _WORKSPACES: Final = 50  # of a walk
 
-_SQL: Final = load(__file__)
-_ADD, _OFFER, _CLAIM, _FINISH = (_SQL[name] for name in ("add", "offer", "claim", "finish"))
-_HELD, _PUT_OFF, _KEEP = (_SQL[name] for name in ("held", "put_off", "keep"))
-_REMOVE, _DELETE, _WAITING = _SQL["remove"], _SQL["delete_batch"], _SQL["waiting"]
+_ADD, _OFFER, _CLAIM, _FINISH, _HELD, _PUT_OFF, _KEEP, _REMOVE, _DELETE, _WAITING = named(
+    __file__, "add offer claim finish held put_off keep remove delete_batch waiting"
+)
 
 
 class Claimed(NamedTuple):

@@ -1,16 +1,14 @@
 """What visitors consent to: recorded in their turn, withdrawn by whoever they told."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from leadwire.domain.bots.engine import Consented
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.infrastructure import clock, ids
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import NotFound
 
-_SQL: Final = load(__file__)
-_ADD, _SET_LEAD, _KEEP, _WITHDRAW = (_SQL[name] for name in ("add", "set_lead", "keep", "withdraw"))
+_ADD, _SET_LEAD, _KEEP, _WITHDRAW = named(__file__, "add set_lead keep withdraw")
 
 
 async def record(session: VisitorSession, answers: Sequence[Consented]) -> None:

@@ -11,16 +11,16 @@ from leadwire.domain.bots.schema import LiveBot, VisitorSession
 from leadwire.domain.bots.table import BlockedVisitor, Visit
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import insert, load, param, statement
+from leadwire.infrastructure.db.statements import insert, named, param, statement
 from leadwire.infrastructure.errors import NotFound
 
 _RETRIED_START: Final = 600  # seconds in which a start can be repeated
 
 _ADD: Final = insert(*Visit._meta.columns, nudged_at=None)
 _SAVE_STATE: Final = statement(Visit.update(state=param("state")).where(Visit.conversation_id == param("conversation")))
-_SQL: Final = load(__file__)
-_RENEW_TOKEN, _RECORD_NUDGE, _ADD_SCORES = (_SQL[name] for name in ("renew_token", "record_nudge", "add_scores"))
-_BLOCK, _ERASE = _SQL["block"], _SQL["erase"]
+_RENEW_TOKEN, _RECORD_NUDGE, _ADD_SCORES, _BLOCK, _ERASE = named(
+    __file__, "renew_token record_nudge add_scores block erase"
+)
 
 _BLOCKED_FOR: Final = (
     BlockedVisitor.workspace_id == param("workspace"),

@@ -11,7 +11,7 @@ from leadwire.delivery.states import Outcome as Attempted
 from leadwire.domain.mail import changes, reads
 from leadwire.domain.mail.schema import JOBS, Claimed, Outcome, State
 from leadwire.infrastructure import db, jobs, settings
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.jobs import Offer
 
 _LEASE: Final = 60.0  # seconds
@@ -21,9 +21,9 @@ _LONGEST_ERROR: Final = 300
 _LIKE: Final[dict[Outcome, Attempted]] = {"sent": "delivered", "failed": "connect_error"}
 _STATES: Final[dict[str, State]] = {"delivered": "sent", "waiting": "waiting"}
 
-_SQL: Final = load(__file__)
-_CLAIM, _DUE_IN, _RECORD, _REDRIVE = (_SQL[name] for name in ("claim", "due_in", "record", "redrive"))
-_WITHOUT_JOB, _DELETE_OLD = _SQL["without_job"], _SQL["delete_old"]
+_CLAIM, _DUE_IN, _RECORD, _REDRIVE, _WITHOUT_JOB, _DELETE_OLD = named(
+    __file__, "claim due_in record redrive without_job delete_old"
+)
 
 
 async def claim(mail_id: str) -> Claimed | None:

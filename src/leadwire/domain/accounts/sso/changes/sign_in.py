@@ -20,13 +20,12 @@ from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
 from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserAccount, UserIdentity
 from leadwire.infrastructure import clock, db, ids, telemetry
-from leadwire.infrastructure.db.statements import NOW, columns, insert, load, param, statement
+from leadwire.infrastructure.db.statements import NOW, columns, insert, named, param, statement
 from leadwire.infrastructure.errors import Conflict, WorkspaceSuspended
 
 _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
 
-_SQL: Final = load(__file__)
-_LOCK, _KNOWN, _BY_EMAIL, _END = (_SQL[name] for name in ("lock", "known", "by_email", "end"))
+_LOCK, _KNOWN, _BY_EMAIL, _END = named(__file__, "lock known by_email end")
 _USE_INVITATION: Final = statement(
     Invitation.delete()
     .where(Invitation.workspace_id == param("workspace"), Invitation.email == param("email"))

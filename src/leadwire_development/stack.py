@@ -50,7 +50,8 @@ class Stack:
         name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         self._local_address = (name, port)
         self._local_url = f"http://{f'[{name}]' if ':' in name else name}:{port}"
-        self._url = settings.public_url or self._local_url  # for people; a proxy in front may not be up yet
+        # For people, whose passkeys belong to a name. A proxy in front may not be up yet.
+        self._url = settings.public_url or self._local_url.replace("127.0.0.1", "localhost")
         self._demo = demo
         self._children: list[Child] = []
         self._prepared = Prepared()

@@ -50,9 +50,9 @@ def site(door):
 
 
 @pytest.fixture
-def up(door, monkeypatch):
-    """`leadwire up` tells its number as its address."""
-    told = msgspec.structs.replace(settings.get(), public_url=door)
+def up(site, monkeypatch):
+    """`leadwire up` tells its address by name."""
+    told = msgspec.structs.replace(settings.get(), public_url=site)
     monkeypatch.setattr(settings, "get", lambda: told)
 
 

@@ -152,7 +152,7 @@ def test_up_json_says_where_everything_is_to_its_owner_alone(up: Up) -> None:
     assert set(told) == {"url", "api_key", "workspace_id", "pid", "database_url", "redis_url", "processes", "join"}
     assert stat.S_IMODE((up.directory / "up.json").stat().st_mode) == 0o600
     assert told["pid"] == up.started.process.pid
-    assert told["url"] == f"http://127.0.0.1:{up.port}"
+    assert told["url"] == f"http://localhost:{up.port}"
     assert [one["name"] for one in told["processes"]][:4] == ["serve", "relay", "deliver", "background"]
     for process in told["processes"]:
         os.kill(process["pid"], 0)
@@ -239,7 +239,7 @@ def test_an_endpoint_is_tested_disabled_enabled_and_deleted(up: Up) -> None:
 
 
 def test_an_invitation_has_the_address_of_the_running_up(up: Up) -> None:
-    assert up.json("users", "invite")["link"].startswith(f"http://127.0.0.1:{up.port}/join/")
+    assert up.json("users", "invite")["link"].startswith(f"http://localhost:{up.port}/join/")
 
 
 def test_mail_is_shown_in_the_mailbox_with_links_that_work(up: Up) -> None:

@@ -51,14 +51,8 @@ async def sent_form(request: Asked) -> forms.Form:
 
 
 def site(request: Asked) -> Site:
-    """Return where the web area is for whoever sent this request.
-
-    `up` is at 127.0.0.1, and passkeys belong to names: there they belong to `localhost`, for who opens it by that name.
-    """
-    address_ = security.public_url(request)
-    if request.headers.get("host", "").startswith("localhost:"):
-        address_ = address_.replace("http://127.0.0.1:", "http://localhost:", 1)
-    return Site(address_)
+    """Return where the web area is for whoever sent this request."""
+    return Site(security.public_url(request))
 
 
 def answer(request: Asked, credential: str) -> Answer:

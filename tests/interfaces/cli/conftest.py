@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 from redis import Redis
 
-from leadwire.interfaces.http.client_network import NOT_TRUSTED
+from leadwire.interfaces.http import NOT_TRUSTED
 from leadwire_development.embedded import Services
 from tests.flows.commands import run
 

@@ -14,7 +14,7 @@ from redis import Redis
 from leadwire.infrastructure.settings import Settings, read
 from leadwire.interfaces.cli.checks import environment, finding, redis
 from leadwire.interfaces.cli.checks.finding import Finding
-from leadwire.interfaces.http.client_network import NOT_TRUSTED
+from leadwire.interfaces.http import NOT_TRUSTED
 from leadwire_development.embedded import Services, services
 from tests.flows.commands import data_directory, free_port, run
 from tests.interfaces.cli.conftest import KEY, examined

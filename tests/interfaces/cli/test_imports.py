@@ -6,14 +6,26 @@ import sys
 HEAVY = {"asyncpg", "cryptography", "email_validator", "httpx", "litestar", "phonenumbers", "piccolo", "redis", "rich"}
 
 
+def loaded(code: str) -> set[str]:
+    """The top packages that a process has after it."""
+    code = f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
 def test_no_command_loads_a_heavy_library_to_explain_itself() -> None:
     code = (
-        "import sys, click\n"
+        "import click\n"
         "from leadwire.__main__ import cli\n"
         "context = click.Context(cli)\n"
-        "for name in cli.list_commands(context): cli.get_command(context, name)\n"
-        "print(*{name.partition('.')[0] for name in sys.modules})"
+        "for name in cli.list_commands(context): cli.get_command(context, name)"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "leadwire" in result.stdout.split()
-    assert HEAVY.isdisjoint(result.stdout.split())
+    packages = loaded(code)
+    assert "leadwire" in packages
+    assert HEAVY.isdisjoint(packages)
+
+
+def test_doctor_loads_no_web_framework_and_no_http_client() -> None:
+    """They are a third of what it would load, in the minute in which it is needed most."""
+    packages = loaded("import leadwire.interfaces.cli.checks")
+    assert "asyncpg" in packages
+    assert {"litestar", "httpx", "uvicorn"}.isdisjoint(packages)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 import trustme
 
+from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.webhooks import certificates, changes
@@ -83,7 +84,7 @@ async def test_doctor_tries_the_proxy(monkeypatch, answer, level, says):
     async def vetted(*_):
         return "93.184.216.34"
 
-    monkeypatch.setattr(sending.GuardedTransport, "_vetted", vetted)
+    monkeypatch.setattr(GuardedTransport, "_vetted", vetted)
     async with connect_proxy({}) as proxy:
         proxy.answer = answer
         url = proxy.url.replace("//", "//leadwire:sesame-77@")

@@ -161,13 +161,13 @@ async def test_a_refused_form_keeps_the_certificate_and_not_the_key(admin, made,
 
 async def test_it_ends_soon_and_is_removed(admin, workspace, made, ca):
     await certificates.replace(workspace, made.id, **issued(ca, days=29))
-    ((ending, subject, _),) = await certificates.ending()
+    ((ending, subject, _),) = await reads.certificates_ending()
     assert (ending, subject) == (made.id, "CN=ada.example.com,OU=" + subject.partition(",OU=")[2])
     for path in ("/webhooks", f"/webhooks/{made.id}", f"/webhooks/{made.id}/certificate"):
         assert "ends" in await admin.open(path)
     assert "Without a new one every delivery fails" in await admin.open(f"/webhooks/{made.id}")
     await certificates.replace(workspace, made.id, **issued(ca, days=31))
-    assert await certificates.ending() == []
+    assert await reads.certificates_ending() == []
     assert "Without a new one" not in await admin.open(f"/webhooks/{made.id}")
     await admin.fill(f"/webhooks/{made.id}/certificate/remove")
     found = await reads.endpoint(workspace, made.id)

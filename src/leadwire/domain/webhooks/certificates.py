@@ -19,18 +19,13 @@ from cryptography.hazmat.primitives.serialization import (
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.transport import identity
 from leadwire.domain.webhooks import changes, reads
-from leadwire.domain.webhooks.schema import SOON, Endpoint
+from leadwire.domain.webhooks.schema import Endpoint
 from leadwire.infrastructure import clock, db, secret_box
-from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Invalid, invalid_field
 
 _LARGEST: Final = 16_384  # characters of each file
 _LONGEST_CHAIN: Final = 8  # certificates
 _SHOWN: Final = 300  # characters of a subject
-# Client certificates that end before a time, the first to end first.
-_ENDING: Final = sql("""
-SELECT id, certificate_subject, certificate_ends_at FROM webhook_endpoint WHERE certificate_ends_at < :before
-ORDER BY certificate_ends_at, id""")
 
 
 class Certificate(NamedTuple):
@@ -103,11 +98,6 @@ async def remove(workspace: str | None, endpoint_id: str) -> None:
         await changes.locked(workspace, endpoint_id)
         values = {"certificate": None, "certificate_subject": None, "certificate_ends_at": None}
         await rows.update(endpoint_id, values)
-
-
-async def ending() -> list[db.Row]:
-    """Return every endpoint whose certificate has to be replaced: id, subject and end."""
-    return await _ENDING.rows(before=clock.now() + SOON)
 
 
 def _refused(field: str, code: str, message: str) -> Invalid:

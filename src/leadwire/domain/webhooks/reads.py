@@ -10,7 +10,7 @@ from leadwire.delivery import table
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import custom_headers
-from leadwire.domain.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
+from leadwire.domain.webhooks.schema import SOON, Attempt, Delivery, DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import Invalid, NotFound
@@ -44,6 +44,10 @@ SELECT {_LISTED}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id
 _NUMBERED: Final = sql("""
 SELECT event_id FROM every_delivery WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last
 ORDER BY sequence""")
+# Client certificates that end before a time, the first to end first.
+_CERTIFICATES_ENDING: Final = sql("""
+SELECT id, certificate_subject, certificate_ends_at FROM webhook_endpoint WHERE certificate_ends_at < :before
+ORDER BY certificate_ends_at, id""")
 # How the deliveries of some events stand; the range of ids leaves out the partitions of other days.
 _STATES: Final = sql("""
 SELECT event_id, endpoint_id, exact_state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
@@ -55,6 +59,11 @@ ORDER BY event_id, endpoint_id""")
 async def endpoints(workspace: str | None) -> list[Endpoint]:
     """Return every endpoint, oldest first."""
     return [_endpoint(row) for row in await _ENDPOINTS.rows(workspace=workspace)]
+
+
+async def certificates_ending() -> list[db.Row]:
+    """Return every endpoint whose client certificate has to be replaced: id, subject and end."""
+    return await _CERTIFICATES_ENDING.rows(before=clock.now() + SOON)
 
 
 async def endpoint(workspace: str | None, endpoint_id: str) -> Endpoint:

@@ -13,10 +13,8 @@ from litestar.types import HTTPScope, Scope
 
 from leadwire.infrastructure import redis_pool, settings, telemetry
 from leadwire.infrastructure.settings import Network
+from leadwire.interfaces.http import NOT_TRUSTED
 from leadwire.interfaces.http.requests import header
-
-NOT_TRUSTED: Final = "leadwire:proxy-not-trusted"
-"""The Redis key that exists when another proxy was seen within a day."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -11,7 +11,7 @@ from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, redis_pool
 from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.finding import Finding, unless
-from leadwire.interfaces.http.client_network import NOT_TRUSTED
+from leadwire.interfaces.http import NOT_TRUSTED
 
 _OLDEST: Final = {"Redis": 7, "Valkey": 8}
 _FULL: Final = 0.8  # of maxmemory

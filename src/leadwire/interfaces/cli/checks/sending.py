@@ -6,13 +6,11 @@ from typing import Final
 
 import aiosmtplib
 
-from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.transport.tunnels import Proxy, ProxyFailed
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.mail import transport as mail_transport
-from leadwire.domain.webhooks import certificates
+from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.http_client import httpx
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
@@ -30,6 +28,9 @@ async def proxy(settings: Settings) -> list[Finding]:
     known = Proxy.read(settings.egress_proxy)
     name = f"{known.host}:{known.port}"
     if settings.public_url.startswith("https:"):
+        from leadwire.delivery.transport.guarded import GuardedTransport
+        from leadwire.infrastructure.http_client import httpx
+
         transport = GuardedTransport((), timeout=_LIMIT, proxy=settings.egress_proxy)
         try:
             async with httpx.AsyncClient(transport=transport, trust_env=False) as client:
@@ -70,7 +71,8 @@ async def mail(settings: Settings) -> Finding:
 async def ending() -> list[Finding]:
     """Certificates and keys that end within 30 days, or later than they may."""
     shown = [
-        f"{subject} of {endpoint} ends {clock.iso(ends)}" for endpoint, subject, ends in await certificates.ending()
+        f"{subject} of {endpoint} ends {clock.iso(ends)}"
+        for endpoint, subject, ends in await webhooks.certificates_ending()
     ]
     keys = [f"{key.name} ({key.id}) ends {key.expires_at or 'never'}" for key in await accounts.keys_ending()]
     return [

@@ -1,10 +1,11 @@
 """What a production install is made of: a bill of materials, its licenses, and what is known against it.
 
     uv run python -m ops.supply [DIRECTORY]       # dist, unless told
+    uv run python -m ops.supply --strict          # where PyPI can be reached: every release has to be checked
 
 Writes `sbom.cdx.json` (CycloneDX 1.5, from the lock), `client-sbom.cdx.json` and `licenses.csv` there, then asks
-pip-audit about every locked release. Exit 1 when a license is not a permissive one, when there is an advisory, or when
-one could not be asked about.
+pip-audit about every locked release, and names those that it could not check. Exit 1 when a license is not a permissive
+one or there is an advisory, and with `--strict` also when a release was not checked.
 """
 
 import argparse
@@ -50,8 +51,8 @@ def _title(package: str) -> str:
     return next((line.strip() for line in lines if line.strip()), "")
 
 
-def advisories(requirements: Path) -> list[str]:
-    """A line for each advisory, and for each release that could not be asked about."""
+def advisories(requirements: Path) -> tuple[dict[str, list[str]], str]:
+    """The advisories about each release that could be checked, by its package; and why others could not."""
     ran = subprocess.run(
         ["uvx", "pip-audit", "--disable-pip", "--require-hashes", "-f", "json", "-r", requirements],
         capture_output=True, text=True, check=False,
@@ -59,11 +60,9 @@ def advisories(requirements: Path) -> list[str]:
     try:
         releases = json.loads(ran.stdout)["dependencies"]
     except ValueError:
-        return [f"pip-audit could not run: {ran.stderr.strip().splitlines()[-1:]}"]
-    found = [f"{one['name']}: not audited: {one['skip_reason']}" for one in releases if "skip_reason" in one]
-    for one in releases:
-        found += [f"{one['name']} {one['version']}: {fault['id']}" for fault in one.get("vulns", ())]
-    return found
+        return {}, f"pip-audit could not run: {(ran.stderr.splitlines() or ['no answer'])[0]}"
+    checked = {one["name"]: [fault["id"] for fault in one["vulns"]] for one in releases if "vulns" in one}
+    return checked, next((one["skip_reason"] for one in releases if "skip_reason" in one), "not of this platform")
 
 
 def bills(directory: Path) -> str:
@@ -74,7 +73,7 @@ def bills(directory: Path) -> str:
     return bill
 
 
-def main(directory: Path) -> int:
+def main(directory: Path, *, strict: bool = False) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     bill = bills(directory)
     parts = sorted((one["name"], one["version"]) for one in json.loads(bill)["components"])
@@ -83,16 +82,23 @@ def main(directory: Path) -> int:
         csv.writer(file).writerows([("package", "version", "license"), *licenses])
     faults = [f"{name}: license {said}" for name, _, said in licenses if said and not PERMISSIVE.search(said)]
     absent = [name for name, _, said in licenses if not said]
-    print(f"{len(parts)} packages; not of this platform: {', '.join(absent) or 'none'}")
+    print(f"{len(parts)} packages; licenses not read, as not of this platform: {', '.join(absent) or 'none'}")
 
     requirements = directory / "requirements.txt"
     requirements.write_text(export())
-    faults += advisories(requirements)
-    print("\n".join(faults) or "no advisory, no license that binds")
-    return 1 if faults else 0
+    checked, reason = advisories(requirements)
+    faults += [f"{name} {version}: {fault}" for name, version in parts for fault in checked.get(name, ())]
+    unchecked = [name for name, _ in parts if name not in checked]
+    print("\n".join(faults) or "no advisory in what was checked, no license that binds")
+    print(f"advisories checked for {len(parts) - len(unchecked)} of {len(parts)} packages")
+    if unchecked:
+        print(f"not checked ({reason}): {', '.join(unchecked)}")
+    return 1 if faults or (strict and unchecked) else 0
 
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser(prog="python -m ops.supply")
     options.add_argument("directory", nargs="?", type=Path, default=ROOT / "dist")
-    sys.exit(main(options.parse_args().directory))
+    options.add_argument("--strict", action="store_true", help="fail when a release could not be checked")
+    chosen = options.parse_args()
+    sys.exit(main(chosen.directory, strict=chosen.strict))

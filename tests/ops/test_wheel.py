@@ -64,3 +64,18 @@ def test_the_license_of_a_package_is_what_it_says_of_itself():
     assert "MIT" in supply.license_of("litestar")
     assert "Apache License" in supply.license_of("pyreqwest")  # which says it in its license only
     assert supply.license_of("no-such-package") == ""
+
+
+def test_without_the_advisories_supply_says_what_it_did_not_check(tmp_path, monkeypatch, capsys):
+    """Offline, with nothing cached, pip-audit cannot even be had. Licenses are still judged."""
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    for name in ("UV_CACHE_DIR", "UV_TOOL_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    assert supply.main(tmp_path / "dist") == 0
+    *_, verdict, count, unchecked = capsys.readouterr().out.splitlines()
+    assert verdict == "no advisory in what was checked, no license that binds"
+    total = len((tmp_path / "dist" / "licenses.csv").read_text().splitlines()) - 1
+    assert count == f"advisories checked for 0 of {total} packages"
+    assert unchecked.startswith("not checked (pip-audit could not run: ")
+    assert "litestar" in unchecked
+    assert supply.main(tmp_path / "dist", strict=True) == 1

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, Self
 import msgspec
 import uvloop
 
-from leadwire.delivery import signing
+from leadwire_development import verifying
 from ops.chaos import payload
 from ops.chaos.records import Post
 
@@ -134,7 +134,7 @@ class _Protocol(asyncio.Protocol):
         now = time.time()
         sender = next((name[2:-8] for name in headers if name.startswith("x-") and name.endswith("-attempt")), "")
         try:
-            signing.verify(body, headers, self._secret(endpoint), now=int(now), prefix=f"x-{sender}-")
+            verifying.verify(body, headers, self._secret(endpoint), now=int(now), prefix=f"x-{sender}-")
             verified = True
         except (ValueError, KeyError):
             verified = False

@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from leadwire.delivery import signing
+from leadwire_development import verifying
 from ops.chaos import payload
 from ops.chaos.customer import Customer
 from ops.chaos.journal import SILENCE, answer_of
@@ -60,7 +60,7 @@ class Puller:
         headers = {name.lower(): value for name, value in delivery["headers"].items()}
         event, event_id = _UNREADABLE, headers["webhook-id"]
         try:
-            signing.verify(body, headers, self._secret, now=int(at))
+            verifying.verify(body, headers, self._secret, now=int(at))
             event = payload.read(body)
             verified = True
         except ValueError:  # also of what has no body any more, because its person was erased

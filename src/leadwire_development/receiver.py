@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from leadwire.delivery import signing
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.backoff import rest
+from leadwire_development import verifying
 
 _LARGEST: Final = 1_000_000  # bytes
 _POST_ONLY: Final = b"POST, please\n"
@@ -127,7 +127,7 @@ class Receiver:
         if self.secret is None:
             return None, None
         try:
-            signing.verify(body, headers, self.secret, now=int(clock.now().timestamp()))
+            verifying.verify(body, headers, self.secret, now=int(clock.now().timestamp()))
         except ValueError as error:
             return False, str(error)
         return True, None

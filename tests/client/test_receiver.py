@@ -22,6 +22,7 @@ from leadwire_client import (
     verify,
 )
 from leadwire_client.inbox import NUMBER_TABLE, TABLE, once
+from leadwire_development import verifying
 from tests.delivery.test_numbers import numbered, people
 
 
@@ -102,7 +103,7 @@ async def test_a_checkpoint_is_no_event_and_an_event_no_checkpoint(
         answer = await client.get("http://test/receiver/v1/checkpoint")
     assert answer.headers["webhook-id"].startswith("chk_")
     assert set(msgspec.json.decode(answer.content)) == {"checkpoint"}
-    signing.verify(answer.content, answer.headers, secret, now=int(answer.headers["webhook-timestamp"]))
+    verifying.verify(answer.content, answer.headers, secret, now=int(answer.headers["webhook-timestamp"]))
     with pytest.raises(Unreadable):
         verify(answer.content, answer.headers, secret)
 

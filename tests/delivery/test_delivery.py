@@ -5,11 +5,12 @@ import json
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from leadwire.delivery import signing, streams
+from leadwire.delivery import streams
 from leadwire.delivery.monitoring import invariants
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.infrastructure import clock, db
+from leadwire_development import verifying
 from tests import make
 from tests.delivery.wired import Wire, endpoint
 
@@ -34,7 +35,7 @@ async def test_a_change_reaches_its_receiver_signed(workspace, bot, wire, receiv
     assert delivery.event == "lead.created"
     assert json.loads(delivery.body)["data"]["id"] == lead.id
     assert json.loads(delivery.body).keys() == {"event", "timestamp", "data"}
-    signing.verify(delivery.body, delivery.headers, made.secret, now=int(clock.now().timestamp()))
+    verifying.verify(delivery.body, delivery.headers, made.secret, now=int(clock.now().timestamp()))
     Webhook(made.secret).verify(delivery.body, delivery.headers)
     assert delivery.headers["content-type"] == "application/json"
     assert delivery.headers["x-service-attempt"] == "1"
@@ -50,7 +51,7 @@ async def test_the_time_of_a_webhook_is_the_databases(workspace, bot, wire, rece
     with clock.at(clock.ago(hours=5)):
         (attempt,) = await wire.turn()
     (delivery,) = await receiver.received(1)
-    signing.verify(delivery.body, delivery.headers, made.secret, now=int(clock.now().timestamp()))
+    verifying.verify(delivery.body, delivery.headers, made.secret, now=int(clock.now().timestamp()))
     assert await db.value("SELECT now() - started_at BETWEEN '-1 minute' AND '1 minute' FROM attempt")
     assert attempt.started_at.microsecond % 1000 == 0
 
@@ -197,7 +198,7 @@ async def test_a_test_event_goes_to_a_disabled_endpoint_once(workspace, wire, re
     (delivery,) = receiver.deliveries
     assert delivery.headers["x-service-test"] == "true"
     assert delivery.event == "conversation.started"
-    signing.verify(delivery.body, delivery.headers, made.secret, now=int(clock.now().timestamp()))
+    verifying.verify(delivery.body, delivery.headers, made.secret, now=int(clock.now().timestamp()))
     await db_clock.forward(3600)
     assert await wire.turn() == []
     assert (await reads.dead_letters(workspace))[1] == 0

@@ -3,13 +3,13 @@
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from leadwire.delivery import signing
 from leadwire.delivery.worker.claim import put_back
 from leadwire.delivery.worker.record import FAILING_ATTEMPTS, LARGEST_WINDOW
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
+from leadwire_development import verifying
 from tests import make
 from tests.delivery.wired import endpoint
 
@@ -103,10 +103,10 @@ async def test_a_secret_rotates_without_a_gap(workspace, bot, wire, receiver):
     for secret in (made.secret, staged):
         Webhook(secret).verify(during.body, during.headers)
     now = int(clock.now().timestamp())
-    signing.verify(during.body, during.headers, made.secret, now=now)
-    signing.verify(after.body, after.headers, staged, now=now)
-    with pytest.raises(signing.BadSignature):
-        signing.verify(after.body, after.headers, made.secret, now=now)
+    verifying.verify(during.body, during.headers, made.secret, now=now)
+    verifying.verify(after.body, after.headers, staged, now=now)
+    with pytest.raises(verifying.BadSignature):
+        verifying.verify(after.body, after.headers, made.secret, now=now)
     assert await rotation.reveal(workspace, made.id) == (staged, None)
     with pytest.raises(Conflict):
         await rotation.promote(workspace, made.id)

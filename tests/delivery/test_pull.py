@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from leadwire.delivery import signing, streams
+from leadwire.delivery import streams
 from leadwire.delivery.monitoring import invariants
 from leadwire.delivery.receivers import checkpoints, pull
 from leadwire.delivery.worker import hourly_stats
@@ -22,6 +22,7 @@ from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.errors import Invalid, Unavailable
+from leadwire_development import verifying
 from tests import jobs
 from tests.delivery.test_delivery import states
 from tests.delivery.test_numbers import people
@@ -88,7 +89,7 @@ async def test_a_delivery_is_handed_out_as_it_would_have_been_sent(workspace, bo
     assert names - {"x-gateway"} == sent.headers.keys() - {"host", "accept", "accept-encoding", "content-length"}
     assert (handed.headers["webhook-id"], handed.headers["X-Gateway"]) == (sent.webhook_id, "sesame")
     now = int(clock.now().timestamp())
-    signing.verify(handed.body.encode(), handed.headers, puller.secret, now=now)
+    verifying.verify(handed.body.encode(), handed.headers, puller.secret, now=now)
     assert sum([await redis.xlen(name) for name in streams.names(settings.get().stream_shards)]) == 0
     await in_balance(redis)
 

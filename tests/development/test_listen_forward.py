@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from leadwire.delivery import signing
 from leadwire.domain.webhooks import reads
 from leadwire.infrastructure import clock
+from leadwire_development import verifying
 from leadwire_development.receiver import Receiver
 from tests import make
 from tests.delivery.test_delivery import states
@@ -53,7 +53,7 @@ async def test_events_arrive_signed_and_the_endpoint_goes_with_the_command(works
     await make.lead(workspace, bot)
     await wire.relay()
     (arrived,) = await receiver.received(1)
-    signing.verify(arrived.body, arrived.headers, begun["secret"], now=int(clock.now().timestamp()))
+    verifying.verify(arrived.body, arrived.headers, begun["secret"], now=int(clock.now().timestamp()))
     _, seen = await lines(process, 2)
     assert (seen["verified"], seen["status"], seen["event"]) == (True, 204, "lead.created")
     assert seen["webhook_id"] == arrived.webhook_id

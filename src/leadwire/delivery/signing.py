@@ -1,4 +1,4 @@
-"""The headers of one POST, and the check a receiver makes of them. Pure.
+"""The headers of one POST. Pure.
 
 Two signatures, both HMAC-SHA256. `X-Service-Signature` (the specification's, section 5) is over the body, keyed with
 the secret's text exactly as it was copied, `whsec_` included. `webhook-signature` (Standard Webhooks 1.0) is over id,
@@ -9,19 +9,12 @@ import base64
 import functools
 import hmac
 import secrets
-from collections.abc import Mapping
 from typing import Final
 
 from leadwire import __version__
 
 _PREFIX: Final = "whsec_"
 _USER_AGENT: Final = f"Leadwire/{__version__}"
-TOLERANCE: Final = 300
-"""Seconds that a `webhook-timestamp` may be off, either way."""
-
-
-class BadSignature(ValueError):
-    """The delivery is not what the holder of the secret sent; the message says which check failed."""
 
 
 def new_secret() -> str:
@@ -72,40 +65,6 @@ def signatures(
     ]
 
 
-def verify(
-    body: bytes,
-    received: Mapping[str, str],
-    secret: str,
-    *,
-    now: int,
-    tolerance: int = TOLERANCE,
-    prefix: str = "X-Service-",
-) -> None:
-    """Check a delivery as a receiver should. Raises BadSignature, saying what does not hold.
-
-    `received` are the headers, in any case. The Standard Webhooks headers are checked where they are present.
-    """
-    given = {name.lower(): value for name, value in received.items()}
-    simple = given.get(f"{prefix}signature".lower())
-    if simple is None:
-        raise BadSignature(f"{prefix}Signature is missing")
-    if not _same(simple, _simple(secret, body)):
-        raise BadSignature(f"{prefix}Signature does not match the body")
-    standard = ("webhook-id", "webhook-timestamp", "webhook-signature")
-    if not any(name in given for name in standard):
-        return
-    if missing := [name for name in standard if name not in given]:
-        raise BadSignature(f"{missing[0]} is missing")
-    event_id, timestamp, signatures = (given[name] for name in standard)
-    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):  # int() raises at 4,300 digits
-        raise BadSignature("webhook-timestamp is not a number")
-    if abs(now - int(timestamp)) > tolerance:
-        raise BadSignature("webhook-timestamp is too far from now: a replay, or a wrong clock")
-    expected = _standard(secret, b"%s.%s.%s" % (_bytes(event_id), timestamp.encode(), body))
-    if not any([_same(one, expected) for one in signatures.split(" ")]):  # noqa: C419 - all of them, in constant time
-        raise BadSignature("webhook-signature does not match")
-
-
 def _simple(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.digest(secret.encode(), body, "sha256").hex()
 
@@ -120,12 +79,3 @@ def _key(secret: str) -> bytes:
         return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except ValueError as error:
         raise ValueError("the secret is not whsec_ and base64") from error
-
-
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(_bytes(one), _bytes(other))
-
-
-def _bytes(text: str) -> bytes:
-    # Any str a server may hand us, lone surrogates too, and no two alike: a mismatch is BadSignature, never a crash.
-    return text.encode(errors="surrogatepass")

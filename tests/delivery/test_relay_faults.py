@@ -173,24 +173,3 @@ async def test_a_fan_out_does_not_wait_while_a_backlog_is_canceled(workspace, bo
         assert not canceling.done()
     assert await canceling == 1
     assert await states() == {"cancelled": 1, "waiting": 2}
-
-
-async def test_what_an_earlier_version_has_queued_is_added_to_the_streams_of_this_one(
-    workspace, bot, wire, receiver, db_clock
-):
-    await endpoint(workspace, receiver.url)
-    await make.lead(workspace, bot)
-    await wire.relay()
-    shards = wire.settings.stream_shards
-    for label, name in zip(streams.labels(shards), streams.names(shards), strict=True):
-        await wire.redis.rename(name, f"leadwire:{{deliveries:{label}}}")
-    stop = asyncio.Event()
-    stop.set()
-    await Relay(wire.redis, wire.settings).run(stop)
-    assert await wire.redis.keys("*deliveries:*") == []
-    await streams.prepare(wire.redis, shards)
-    await db_clock.forward(31)
-    assert await wire.reconcile() == 1
-    await wire.turn()
-    assert len(receiver.deliveries) == 1
-    assert await broken(wire) == []

@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "endpoints": ("create", "list", "configure", "secret", "enable", "disable", "delete", "test"),
     "keys": ("create", "list", "revoke"),
     "dead-letters": ("list", "show", "redrive"), "set-aside": ("list", "release"),
-    "redrives": ("start", "list", "watch", "pause", "resume", "cancel"),
+    "redrives": ("start", "list", "pause", "resume", "cancel"),
 }  # fmt: skip
 
 

@@ -4,7 +4,6 @@ Every loop can run in several processes at once.
 """
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections import defaultdict
@@ -53,8 +52,6 @@ class Relay:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Relay until `stop` is set."""
-        with contextlib.suppress(*AWAY):  # at the next start then
-            await streams.remove_earlier(self._redis, self._settings.stream_shards)
         listening = asyncio.create_task(push.listen(self._wake, stop))
         await asyncio.gather(*(loop.run(stop) for loop in self._loops.values()))
         listening.cancel()

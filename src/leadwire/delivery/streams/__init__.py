@@ -153,13 +153,6 @@ async def pending(redis: Redis, streams: Sequence[StreamState]) -> list[Key]:
     return keys
 
 
-async def remove_earlier(redis: Redis, shards: int) -> None:
-    """Delete the streams of versions before 2026-11-22, which each had a hash tag: deliveries in them are added again
-    as lost ones.
-    """
-    await redis.delete(*(f"leadwire:{{deliveries:{name}}}" for name in labels(shards)))
-
-
 async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> None:
     """Tell whoever consumes dead letters: (event, endpoint, outcome). The truth is the delivery's state."""
     pipeline = redis.pipeline(transaction=False)

@@ -62,13 +62,6 @@ async def list_() -> Result:
     return listing(await jobs.listed(None), _line, "No redrives yet.")
 
 
-@command(redrives)
-@click.argument("job_id", metavar="ID")
-async def watch(job_id: str) -> Result:
-    """Follow a job until it has ended."""
-    return _told(await _finished(await jobs.one(None, job_id)))
-
-
 def _add_step(name: str, description: str) -> None:
     """Add the command that takes one step with a job."""
 

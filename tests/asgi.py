@@ -9,6 +9,7 @@ import httpx
 from litestar.types import ASGIApp
 
 from leadwire.app import create_app
+from leadwire_development import pages
 
 _callers: Final = itertools.count(int(IPv4Address("127.1.0.1")))
 
@@ -16,7 +17,7 @@ _callers: Final = itertools.count(int(IPv4Address("127.1.0.1")))
 @functools.cache
 def app() -> ASGIApp:
     """The app under the settings that all tests start from."""
-    return create_app()
+    return create_app(more=pages.MAILBOX)
 
 
 def transport() -> httpx.ASGITransport:

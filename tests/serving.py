@@ -8,15 +8,16 @@ from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
+from leadwire_development import pages
 
 
 @contextlib.asynccontextmanager
-async def served(port=0):
+async def served(port=0, more=pages.MAILBOX):
     """The app's address, inside the block."""
     pubsub.hub.leaving = False
     hub = asyncio.create_task(pubsub.hub.listen())
     try:
-        async with on_socket(create_app(), port, leave=pubsub.hub.leave) as address:
+        async with on_socket(create_app(more=more), port, leave=pubsub.hub.leave) as address:
             yield address
     finally:
         hub.cancel()

@@ -1,5 +1,6 @@
 """The ASGI application: lists every route, and is the only module that knows all of them."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -47,8 +48,8 @@ def _ready(health: Health) -> HTTPRouteHandler:
     return ready
 
 
-def create_app(health: Health | None = None) -> ASGIApp:
-    """Return the application. The process that serves it opens the database and Redis first."""
+def create_app(health: Health | None = None, more: Sequence[HTTPRouteHandler] = ()) -> ASGIApp:
+    """Return the application, with `more` routes. The process that serves it opens the database and Redis first."""
     v1 = Router(
         "/v1",
         route_handlers=[leads.router, conversations.router, bots.router, events.router, exports.router, me.router],
@@ -63,11 +64,11 @@ def create_app(health: Health | None = None) -> ASGIApp:
                 receiver.router,
                 widget.router,
                 static.script,
-                *((static.demo, static.demo_style) if settings.get().demo_bot else ()),
                 *router.handlers(),
                 openapi.route(describe),
                 *docs.routes(describe),
                 live,
+                *more,
                 _ready(health or Health(needs_redis=False)),
             ],
             exception_handlers={Exception: router.error_response},

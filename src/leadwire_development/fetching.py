@@ -15,8 +15,8 @@ import msgspec
 from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.http_client import httpx
-from leadwire.interfaces.cli.runtime import plain
 from leadwire_development.receiver import Forward, Receiver
+from leadwire_development.supervisor import plain
 
 if TYPE_CHECKING:
     from leadwire.domain.webhooks.receivers import Batch

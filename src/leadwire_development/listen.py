@@ -14,8 +14,9 @@ import msgspec
 
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import LARGEST_WEBHOOK
-from leadwire.interfaces.cli.runtime import plain, running, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import running, the_workspace, workspace_option
 from leadwire_development.receiver import Receiver, Seen
+from leadwire_development.supervisor import plain
 
 _MARKS: Final = {True: ("verified", "green"), False: ("REFUSED ", "red"), None: ("unsigned", "yellow")}
 

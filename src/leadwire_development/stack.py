@@ -18,10 +18,9 @@ from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.smtp_url import MAILBOX
-from leadwire.interfaces.cli.runtime import plain
 from leadwire_development.embedded.directories import write_private
 from leadwire_development.instance import publish
-from leadwire_development.supervisor import Child
+from leadwire_development.supervisor import Child, plain
 
 _SAID_EVERY: Final = 10.0  # seconds
 _ANSWER: Final = 5.0  # seconds for one answer
@@ -66,14 +65,18 @@ class Stack:
         }
         receiver = _free_port()
         self._prepared = await self._prepare(environment, receiver)
-        environment["LEADWIRE_DEMO_BOT"] = self._prepared.bot
         if not self._settings.smtp_url:
             environment["LEADWIRE_SMTP_URL"] = MAILBOX
         publish(self._directory, environment | {"LEADWIRE_PUBLIC_URL": self._url})
         host, port = self._address
         logs = self._directory / "logs"
         service = [
-            Child("serve", ["serve", "--host", host, "--port", str(port)], environment, logs),
+            Child(
+                "serve",
+                ["serve", "--host", host, "--port", str(port), "--demo-bot", self._prepared.bot],
+                environment,
+                logs,
+            ),
             Child("relay", ["relay"], environment, logs),
             Child("deliver", ["deliver"], environment, logs),
             Child("background", ["background"], environment, logs),

@@ -17,7 +17,6 @@ import click
 
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.process import SUPERVISED
-from leadwire.interfaces.cli.runtime import plain
 
 _PATIENCE: Final = 8.0  # seconds between SIGTERM and SIGKILL
 _HOPELESS: Final = 5  # deaths in a row, each within a few seconds of its start
@@ -41,7 +40,7 @@ class Child:
     async def start(self) -> None:
         """Start it. Its own session: Ctrl-C reaches the supervisor alone, which stops everything in order."""
         self._log.touch(mode=0o600)
-        command = (sys.executable, "-m", "leadwire", *self._arguments)
+        command = (sys.executable, "-m", "leadwire_development", *self._arguments)
         with self._log.open("ab") as log:
             os.fchmod(log.fileno(), 0o600)  # an earlier version made it readable to others
             self._process = await asyncio.create_subprocess_exec(
@@ -88,3 +87,8 @@ class Child:
         with contextlib.suppress(OSError, IndexError):
             return f"{plain(self._log.read_text(errors='replace').strip().splitlines()[-1], 300)} ({self._log})"
         return f"see {self._log}"
+
+
+def plain(text: str, most: int = 100) -> str:
+    """Return text safe for any terminal: no control characters, and not longer than a line."""
+    return "".join(character if " " <= character <= "~" else "?" for character in text[:most])

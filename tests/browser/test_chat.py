@@ -2,14 +2,14 @@
 
 import gzip
 
-import msgspec
 from playwright.async_api import expect
 
 from leadwire.domain.conversations.changes import due
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.workspaces import changes as workspaces
-from leadwire.infrastructure import clock, db, settings
+from leadwire.infrastructure import clock, db
 from leadwire.interfaces.widget.static import source
+from leadwire_development import pages
 from tests import jobs
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
@@ -98,11 +98,9 @@ async def test_what_is_said_survives_a_reload_and_a_cut_network(chat, visit):
     visit.complaints = [told for told in visit.complaints if "ERR_INTERNET_DISCONNECTED" not in told]
 
 
-async def test_the_demo_website_shows_its_bot(browser, qualifier, monkeypatch):
+async def test_the_demo_website_shows_its_bot(browser, qualifier):
     """On a page of ours, whatever we are called: the demo's bots are for every website."""
-    demo = msgspec.structs.replace(settings.get(), demo_bot=qualifier.id)
-    monkeypatch.setattr(settings, "get", lambda: demo)
-    async with served() as address, visiting(browser) as visit:
+    async with served(more=pages.website(qualifier.id)) as address, visiting(browser) as visit:
         page = await visit.page()
         await page.goto(f"{address.replace('127.0.0.1', 'localhost')}/demo")
         chat = Chat(page)

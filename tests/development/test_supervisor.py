@@ -9,7 +9,7 @@ from tests.waiting import eventually
 
 
 async def test_logs_of_children_are_for_their_owner_alone(tmp_path):
-    package = tmp_path / "fake" / "leadwire"
+    package = tmp_path / "fake" / "leadwire_development"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text("import sys; print('up', flush=True); sys.stdin.read()")

@@ -82,7 +82,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     audit_retention_days: Annotated[int, Meta(ge=1, le=36_500)] = 3650
     trace_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     log_level: Annotated[str, Meta(pattern="^(debug|info|warning)$")] = "info"
-    demo_bot: str = ""
     log_format: Annotated[str, Meta(pattern="^(json|text)$")] = "json"
 
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from typing import Final
+
+from litestar.handlers import HTTPRouteHandler
 
 from leadwire.app import create_app
 from leadwire.delivery.feed import wakes
@@ -18,10 +21,10 @@ from leadwire.processes import runtime
 _DRAIN: Final = 10  # seconds for requests under way when the API stops
 
 
-async def serve(settings: Settings, listening: socket.socket) -> None:
-    """The HTTP API on a bound socket."""
+async def serve(settings: Settings, listening: socket.socket, more: Sequence[HTTPRouteHandler] = ()) -> None:
+    """The HTTP API on a bound socket, with `more` routes."""
     health = Health(needs_redis=False, checks={"migrations": missing})
-    app = create_app(health)
+    app = create_app(health, more)
 
     async def run(stop: asyncio.Event) -> None:
         beside = [asyncio.create_task(work) for work in (pubsub.hub.listen(), _leave(stop))]

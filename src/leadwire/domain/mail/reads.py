@@ -1,16 +1,13 @@
-"""Whether there is mail, what waits or died, which addresses were refused, and the mailbox of `leadwire up`."""
+"""Whether there is mail, what waits or died, and which addresses were refused."""
 
 from typing import Final
 
 import msgspec
 
-from leadwire.domain.mail import compose
-from leadwire.domain.mail.compose import Content
 from leadwire.domain.mail.schema import Contents, MailListed, State, Suppressed
 from leadwire.domain.mail.table import Mail, MailSuppression
 from leadwire.infrastructure import clock, secret_box, settings
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
-from leadwire.infrastructure.errors import NotFound
 
 _LISTED: Final = statement(
     Mail.select("id", "workspace_id", "kind", "recipient", "state", "attempts", "created_at", "finished_at", "error")
@@ -22,7 +19,6 @@ _LISTED: Final = statement(
 _COUNTS: Final = sql("""
 SELECT (SELECT count(*) FROM mail WHERE state = 'waiting') AS waiting,
     (SELECT count(*) FROM mail WHERE state = 'dead') AS dead""")
-_ONE: Final = statement(Mail.select("kind", "data").where(Mail.id == param("id")))
 _SUPPRESSED: Final = statement(
     MailSuppression.select("address", "reason", "created_at")
     .where(MailSuppression.workspace_id == param("workspace"))
@@ -65,15 +61,6 @@ async def counts() -> dict[str, int]:
     """How many mails wait and how many are dead."""
     (found,) = await _COUNTS.rows()
     return dict(found)
-
-
-async def shown(mail_id: str, base: str) -> Content:
-    """A mail of the mailbox as its reader sees it. Raise NotFound."""
-    missing = NotFound("There is no such mail, or it has been emptied.")
-    kind, data = await _ONE.one(missing, id=mail_id)
-    if data is None:
-        raise missing
-    return compose.content(kind, opened(data), base)
 
 
 def opened(data: bytes) -> Contents:

@@ -153,11 +153,6 @@ def join_link(token: str) -> str:
     return f"{address}/join/{token}"
 
 
-def plain(text: str, most: int = 100) -> str:
-    """Return text safe for any terminal: no control characters, and not longer than a line."""
-    return "".join(character if " " <= character <= "~" else "?" for character in text[:most])
-
-
 def explain(error: BaseException) -> str | None:
     """One line about it, or None when it is no error of a server."""
     import asyncpg

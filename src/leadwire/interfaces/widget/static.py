@@ -1,4 +1,4 @@
-"""What is served as it is: the widget's script and, under `leadwire up`, a website with the widget on it."""
+"""The widget's script, which is served as it is."""
 
 import functools
 import gzip
@@ -10,23 +10,15 @@ from typing import Any, Final
 import msgspec
 from litestar import Request, Response
 
-from leadwire.infrastructure import settings
 from leadwire.interfaces.http.routes import get
 
 _DIRECTORY: Final = Path(__file__).with_name("javascript")
-_DEMO: Final = Path(__file__).with_name("demo_site")
 # The parts share one scope, in this order; there is nothing to build.
 _PARTS: Final = ("words", "kept", "conversation", "elements", "extras", "colors", "look", "panel", "start")
 _HEADERS: Final = {
     "Cache-Control": "public, max-age=300",
     "Cross-Origin-Resource-Policy": "cross-origin",  # also for pages that let in only what says so
     "Vary": "Accept-Encoding",
-}
-_POLICY: Final = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'",
-    "Referrer-Policy": "same-origin",
 }
 
 
@@ -56,16 +48,3 @@ async def script(request: Request[Any, Any, Any]) -> Response[bytes]:
     if headers["ETag"] in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers, media_type="text/javascript")
     return Response(body, headers=headers, media_type="text/javascript")
-
-
-@get("/demo")
-async def demo() -> Response[str]:
-    """A roaster's website, with the demo's bot."""
-    text = (_DEMO / "site.html").read_text().replace("{bot}", settings.get().demo_bot)
-    return Response(text, media_type="text/html", headers=_POLICY)
-
-
-@get("/demo/site.css")
-async def demo_style() -> Response[str]:
-    """What it looks like."""
-    return Response((_DEMO / "site.css").read_text(), media_type="text/css")

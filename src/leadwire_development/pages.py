@@ -1,0 +1,108 @@
+"""What `leadwire up` serves besides: mails that are sent nowhere, and a website with the widget on it.
+
+The mailbox has links that open accounts. So no production install has a line of it, and a browser on this very machine
+may see it, not one behind a tunnel or a proxy.
+"""
+
+import ipaddress
+from pathlib import Path
+from typing import Any, Final
+
+from litestar import Request, Response
+from litestar.handlers import HTTPRouteHandler
+
+from leadwire.domain.mail import compose, reads
+from leadwire.domain.mail.compose import Content
+from leadwire.domain.mail.table import Mail
+from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.web import security
+from leadwire.interfaces.web.page_context import HTML, PageResponse, render_page
+
+Asked = Request[Any, Any, Any]
+
+_SHOWN: Final = 100
+_ONE: Final = statement(Mail.select("kind", "data").where(Mail.id == param("id")))
+# The HTML of a mail as a page of its own: no script, no form, nothing from elsewhere, none of our cookies.
+_OF_HTML: Final = {
+    **security.HEADERS,
+    "Content-Security-Policy": "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
+    "style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+}
+_SITE: Final = Path(__file__).parent / "demo" / "site"
+_OF_SITE: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "Referrer-Policy": "same-origin",
+}
+
+
+@get("/dev/mail")
+async def mailbox(request: Asked) -> PageResponse:
+    """What would have been sent, newest first."""
+    _check_here(request)
+    return render_page(request, "dev/mailbox.html", {"mails": await reads.listed(None, _SHOWN)})
+
+
+@get("/dev/mail/{mail_id:str}")
+async def mail(request: Asked) -> PageResponse:
+    """One mail as text."""
+    _check_here(request)
+    mail_id = request.path_params["mail_id"]
+    return render_page(request, "dev/mail.html", {"mail_id": mail_id, "content": await _content(request)})
+
+
+@get("/dev/mail/{mail_id:str}/html")
+async def mail_html(request: Asked) -> Response[str]:
+    """The same as HTML."""
+    _check_here(request)
+    return Response((await _content(request)).html, media_type=HTML, headers=_OF_HTML)
+
+
+MAILBOX: Final[tuple[HTTPRouteHandler, ...]] = (mailbox, mail, mail_html)
+
+
+def website(bot: str) -> list[HTTPRouteHandler]:
+    """A roaster's website, with this bot."""
+
+    @get("/demo")
+    async def demo() -> Response[str]:
+        """Its one page."""
+        text = (_SITE / "site.html").read_text().replace("{bot}", bot)
+        return Response(text, media_type="text/html", headers=_OF_SITE)
+
+    @get("/demo/site.css")
+    async def style() -> Response[str]:
+        """What it looks like."""
+        return Response((_SITE / "site.css").read_text(), media_type="text/css")
+
+    return [demo, style]
+
+
+async def _content(request: Asked) -> Content:
+    mail_id, missing = request.path_params["mail_id"], NotFound("There is no such mail, or it has been emptied.")
+    if "\0" in mail_id:
+        raise missing
+    kind, data = await _ONE.one(missing, id=mail_id)
+    if data is None:
+        raise missing
+    return compose.content(kind, reads.opened(data), security.public_url(request))
+
+
+def _check_here(request: Asked) -> None:
+    """Raise NotFound unless mail is kept, and the browser is on this machine."""
+    forwarded = {"forwarded", "x-forwarded-for", "x-forwarded-host"} & set(request.headers.keys())
+    peer, host = request.scope["client"], request.headers.get("host", "")
+    name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+    here = peer is not None and _loopback(peer[0]) and (name == "localhost" or _loopback(name.strip("[]")))
+    if not reads.is_mailbox() or forwarded or not here:
+        raise NotFound("There is nothing here.")
+
+
+def _loopback(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False

@@ -13,12 +13,12 @@ from typing import Any
 
 import httpx
 
-_PATIENCE = 120  # seconds for everything to be up
+_PATIENCE = 300  # seconds for everything to be up
 
 
 @contextlib.contextmanager
 def instance(port: int) -> Iterator[dict[str, Any]]:
-    """`leadwire up` with quick retries, while the block runs; gives what its `up.json` says."""
+    """`leadwire up` with quick retries, while the block runs; gives what its `up.json` says, and `data_dir`."""
     with tempfile.TemporaryDirectory(prefix="leadwire-screens-") as directory:
         Path(directory).chmod(0o711)
         command = [sys.executable, "-m", "leadwire", "up", "--port", str(port), "--data-dir", f"{directory}/data"]
@@ -38,6 +38,6 @@ def _up(running: "subprocess.Popen[bytes]", told: Path) -> dict[str, Any]:
         with contextlib.suppress(OSError, ValueError, httpx.HTTPError, KeyError):
             found: dict[str, Any] = json.loads(told.read_text())
             if httpx.get(f"{found['url']}/health/ready").is_success:
-                return found
+                return found | {"data_dir": str(told.parent)}
         time.sleep(0.5)
     raise SystemExit("`leadwire up` did not come up")

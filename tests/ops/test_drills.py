@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from ops.drills.__main__ import DRILLS
+from ops.drills.up_faults import FAULTS
+from ops.prometheus.rules import ALERTS
 
 from leadwire.infrastructure.settings import read
 from tests.flows.commands import environment
@@ -51,6 +53,10 @@ def test_a_drill_types_what_its_runbook_tells_to(name: str) -> None:
     typed = re.findall(r'sandbox\.command\("([a-z-]+)"(?:, "([a-z]+)")?', Path(played.__file__).read_text())
     for words in typed:
         assert f"leadwire {' '.join(filter(None, words))}" in book
+
+
+def test_what_the_page_has_to_say_of_a_fault_is_an_alert_or_that_it_cannot_be_shown() -> None:
+    assert {expected for _, expected in FAULTS.values()} - {alert.name for alert in ALERTS} == {"503"}
 
 
 def test_an_unknown_drill_is_refused() -> None:

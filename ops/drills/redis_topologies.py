@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -18,14 +19,14 @@ from leadwire.infrastructure.redis_pool import PRIMARY_KEY
 from leadwire_development.embedded.binaries import find
 from ops.chaos.journal import free_port
 
-_PATIENCE = 60.0  # seconds
+_PATIENCE = 120.0  # seconds
 SLOTS = 16384
 SLOT = key_slot(PRIMARY_KEY.encode())
 """That of the streams."""
 
 
 def until(condition: Callable[[], object]) -> None:
-    """Wait until it holds. Raise TimeoutError after a minute."""
+    """Wait until it holds. Raise TimeoutError after two minutes."""
     end = time.monotonic() + _PATIENCE
     while not condition():
         if time.monotonic() > end:
@@ -94,6 +95,15 @@ class Node:
         self.process.kill()
         self.process.wait()
 
+    @contextlib.contextmanager
+    def cut_off(self) -> Iterator[None]:
+        """It answers nobody, and closes nothing, as a host that nobody reaches; after the block it goes on."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.public_port}"
@@ -159,6 +169,12 @@ class SentinelGroup(Topology):
         self.first.kill()
         until(lambda: self.second.role == "master")
 
+    def cut_off(self) -> None:
+        """The primary is cut off, its replica promoted, and the primary comes back as a replica."""
+        with self.first.cut_off():
+            until(lambda: self.second.role == "master")
+        until(lambda: self.first.role == "slave")
+
 
 class Cluster(Topology):
     """Three primaries with a third of the slots each, and a replica of the one that holds the streams."""
@@ -192,6 +208,12 @@ class Cluster(Topology):
         """The primary that holds the streams is killed, and its replica promoted."""
         self.holder.kill()
         until(lambda: self.replica.role == "master")
+
+    def cut_off(self) -> None:
+        """The primary that holds the streams is cut off, its replica promoted, and it comes back as a replica."""
+        with self.holder.cut_off():
+            until(lambda: self.replica.role == "master")
+        until(lambda: self.holder.role == "slave")
 
     def take_another_away(self) -> None:
         """A primary that does not hold the streams is killed. It has no replica."""

@@ -80,6 +80,12 @@ async def test_a_primary_that_dies_loses_nothing(group, use, lead_after_lead):
     await redis_pool.check_primary(client)
 
 
+async def test_a_primary_that_is_cut_off_and_comes_back_loses_nothing(group, use, lead_after_lead):
+    client = use(group)
+    await lead_after_lead(client, group.cut_off)
+    await redis_pool.check_primary(client)
+
+
 async def test_slots_move_while_deliveries_are_made(cluster, use, lead_after_lead):
     client = use(cluster)
     first, second = [one for one in cluster.primaries if one is not cluster.holder]

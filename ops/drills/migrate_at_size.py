@@ -1,10 +1,11 @@
 """Tables of an earlier version, with many leads, are migrated while changes come in and a dump holds them all.
 
-    uv run python -m ops.drills.migrate_at_size [--leads 1000000] [--rate 10] [--back 1] [--dump 20]
+    uv run python -m ops.drills.migrate_at_size [--leads 1000000] [--rate 10] [--back 1] [--dump 20] [--runs 1]
 
 Begins `--back` migrations before the newest. Checks that no change is refused and that none of the time between two
-accepted ones is 3 s or longer; the same time without a migration is measured before, to compare. Not among
-`python -m ops.drills`, because of what it takes to make a million leads.
+accepted ones is 3 s or longer; the same time without a migration is measured before, to compare. Each of `--runs` is on
+servers of its own, and a table of all comes at the end. Not among `python -m ops.drills`, because of what it takes to
+make a million leads.
 """
 
 import argparse
@@ -43,6 +44,15 @@ class Asked(NamedTuple):
     status: int
 
 
+class Measured(NamedTuple):
+    """Of the changes of some time: how many there were, how many were refused, and seconds."""
+
+    asked: int
+    refused: int
+    silence: float
+    slowest: float
+
+
 class Drill(NamedTuple):
     """Tables of an earlier version are migrated while changes come in and a dump holds them all."""
 
@@ -50,6 +60,7 @@ class Drill(NamedTuple):
     rate: float
     back: int
     dump: float
+    rows: list[str]  # of the table, a line for each run
 
     RUNBOOK = "src/leadwire/docs/upgrade.md"
     ENDPOINTS = ("shop",)
@@ -78,10 +89,15 @@ class Drill(NamedTuple):
             stop.set()
             await sending
         sandbox.claim(f"the migration ended after {ended - began:.1f} s", code == 0)
-        _judge(sandbox, "before it", [one for one in asked if one.at < began])
-        _judge(sandbox, "meanwhile", [one for one in asked if began <= one.at < ended])
+        before = _judge(sandbox, "before it", [one for one in asked if one.at < began])
+        meanwhile = _judge(sandbox, "meanwhile", [one for one in asked if began <= one.at < ended])
         await sandbox.settled()
         await sandbox.balanced()
+        self.rows.append(
+            f"{len(self.rows) + 1:>3} {meanwhile.refused:>7} of {meanwhile.asked:<6} {before.silence:>9.2f} s"
+            f" {meanwhile.silence:>9.2f} s {meanwhile.slowest:>9.2f} s {ended - began:>9.1f} s"
+            f"  {'FAILED' if sandbox.failed else 'ok'}"
+        )
 
     async def _change(self, url: str, sandbox: Sandbox, stop: asyncio.Event, asked: list[Asked]) -> None:
         """Ask for `rate` changes a second, each once, however long the others take."""
@@ -122,7 +138,7 @@ async def _ask(client: httpx.AsyncClient, lead: str, number: int, asked: list[As
     asked.append(Asked(at, time.monotonic(), status))
 
 
-def _judge(sandbox: Sandbox, when: str, asked: list[Asked]) -> None:
+def _judge(sandbox: Sandbox, when: str, asked: list[Asked]) -> Measured:
     refused = [one.status for one in asked if one.status != 200]
     answered = sorted(one.answered for one in asked if one.status == 200)
     silence = max((later - earlier for earlier, later in itertools.pairwise(answered)), default=0.0)
@@ -131,6 +147,7 @@ def _judge(sandbox: Sandbox, when: str, asked: list[Asked]) -> None:
     sandbox.claim(
         f"{when}: the longest silence was {silence:.2f} s, the slowest took {slowest:.2f} s", silence < _LONGEST
     )
+    return Measured(len(asked), len(refused), silence, slowest)
 
 
 def main() -> int:
@@ -140,7 +157,12 @@ def main() -> int:
     options.add_argument("--rate", type=float, default=10, help="changes a second")
     options.add_argument("--back", type=int, default=1, help="migrations before the newest")
     options.add_argument("--dump", type=float, default=20, help="seconds that a dump goes on once it is waited for")
-    return play("migrate-at-size", Drill(**vars(options.parse_args())))
+    options.add_argument("--runs", type=int, default=1)
+    asked, rows = vars(options.parse_args()), list[str]()
+    failed = sum(play("migrate-at-size", Drill(**asked, rows=rows)) for _ in range(asked.pop("runs")))
+    print(f"\nrun {'refused':>17} {'silence before':>14} {'meanwhile':>11} {'slowest':>11} {'migration':>11}")
+    print("\n".join(rows))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

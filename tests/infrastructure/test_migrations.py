@@ -75,4 +75,5 @@ def test_what_reads_all_rows_under_a_lock_is_known(statement: str) -> None:
     ],
 )
 def test_what_lets_changes_go_on_is_known(statement: str, locks: set[str], reads: set[str]) -> None:
-    assert plan.effects(statement) == [plan.Step(plan.effects(statement)[0].statement, locks, reads, stops=False)]
+    (step,) = plan.effects(statement)
+    assert (step.locks, step.reads, step.stops, step.copies) == (locks, reads, False, "COMMIT" in statement)

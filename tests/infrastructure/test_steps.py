@@ -91,6 +91,13 @@ def test_the_plan_says_how_much_is_read_of_what_is_large() -> None:
     assert list(migration_plan._effects(waits, sizes)) == ["reads 5.0 GB of lead; changes wait until that is done"]
 
 
+async def test_the_plan_says_for_how_long_leads_are_copied() -> None:
+    _, script = (await plan.scripts())["2026-11-22T12:10:00:000000"]
+    (copies,) = (step for step in plan.effects(script) if step.copies)
+    says = "copies 5.0 GB of lead in batches, for up to 21 min; changes go on"
+    assert list(migration_plan._effects(copies, {"lead": 5 * 2**30})) == [says]
+
+
 @pytest.mark.flow
 async def test_a_step_gives_way_to_changes_while_a_dump_reads_and_says_who_it_waits_for(made: Made) -> None:
     settings = await made(DELIVERY)

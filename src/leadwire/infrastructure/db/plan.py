@@ -23,6 +23,7 @@ _SCANS: Final = re.compile(
     r"|ALTER COLUMN \w+ (?:SET NOT NULL|(?:SET DATA )?TYPE\b))"
     r"|CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)"
 )
+_COPIES: Final = re.compile(r"DO\b.*\bCOMMIT\b")  # in batches
 # What holds a lock of each row that it changes until it has changed the last.
 _WRITES: Final = re.compile(r"(?:WITH .*)?\b(?:UPDATE|DELETE FROM) \w+|DO\b(?!.*\bCOMMIT\b)")
 _SIZES: Final = sql("""
@@ -39,6 +40,8 @@ class Step(msgspec.Struct, frozen=True):
     reads: frozenset[str]
     stops: bool
     """Whether changes of what it reads wait until it has read all rows."""
+    copies: bool = False
+    """Whether it copies what it reads, in batches."""
 
 
 class Planned(msgspec.Struct):
@@ -68,7 +71,7 @@ def _effect(statement: str, made: frozenset[str]) -> Step:
     elif "CONCURRENTLY" in text or not text.startswith("CREATE"):
         reads = frozenset(_READ.findall(text)) - made
         stops = bool(_WRITES.match(text))
-    return Step(steps.headline(statement), locks - reads, reads, stops)
+    return Step(steps.headline(statement), locks - reads, reads, stops, bool(_COPIES.match(text)))
 
 
 async def scripts() -> dict[str, tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import hmac
 import json
 import time
 from contextlib import asynccontextmanager
@@ -55,6 +56,16 @@ def signature(alg, key, data):
     return key.sign(data)
 
 
+def without_signature(token):
+    return f"{b64({'alg': 'none'})}.{token.split('.')[1]}."
+
+
+def with_public_key_as_secret(token):
+    start = f"{b64({'alg': 'HS256', 'kid': 'one'})}.{token.split('.')[1]}"
+    pem = RSA.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return f"{start}.{b64(hmac.digest(pem, start.encode(), 'sha256'))}"
+
+
 class Lying:
     """Honest, until a test changes one of its attributes."""
 
@@ -71,14 +82,15 @@ class Lying:
         """Set when the test is over: an answer that waits for it never comes."""
 
     def token(self, **claims):
-        """A signed token; a claim that is None is left out."""
+        """A signed token; what is None in its claims or header is left out."""
         now = int(time.time())
         body = {
             "iss": self.issuer, "aud": CLIENT, "sub": "grace-1", "exp": now + 300, "iat": now, "nonce": self.nonce,
             "email": EMAIL, "email_verified": True, **self.claims, **claims,
         }  # fmt: skip
         told = {name: value for name, value in body.items() if value is not None}
-        start = f"{b64({'alg': self.alg, 'kid': self.kid, **self.header})}.{b64(told)}"
+        header = {"alg": self.alg, "kid": self.kid, **self.header}
+        start = f"{b64({name: value for name, value in header.items() if value is not None})}.{b64(told)}"
         return self.mangle(f"{start}.{b64(signature(self.alg, self.key, start.encode()))}")
 
     async def answer(self, scope, receive, send):
@@ -120,6 +132,7 @@ async def lying():
     made = Lying()
     discovery._metadata.clear()
     discovery._published.clear()
+    discovery._missed.clear()
 
     async def app(scope, receive, send):  # a function: of a method uvicorn would think otherwise
         await made.answer(scope, receive, send)

@@ -16,7 +16,22 @@ from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from tests.interfaces.web.conftest import browser
 from tests.mailing import mails
-from tests.oidc.lying import CLIENT, EMAIL, KEYS, RSA, SECRET, b64, jwk, leave, lying, set_up, signature, through
+from tests.oidc.lying import (
+    CLIENT,
+    EMAIL,
+    KEYS,
+    RSA,
+    SECRET,
+    b64,
+    jwk,
+    leave,
+    lying,
+    set_up,
+    signature,
+    through,
+    with_public_key_as_secret,
+    without_signature,
+)
 
 LOGOUT = {"events": {"http://schemas.openid.net/event/backchannel-logout": {}}, "nonce": None}
 
@@ -119,22 +134,29 @@ async def test_a_clock_may_be_off_by_a_minute(stranger, provider, liar):
         assert (await through(stranger, provider, liar)).status_code == 303
 
 
-async def test_a_new_key_is_fetched_at_most_once_a_minute(stranger, provider, liar, monkeypatch):
-    await through(stranger, provider, liar)
-    liar.kid, liar.keys = "two", [jwk(RSA, "two")]
+async def test_the_only_key_verifies_a_token_that_names_none(stranger, provider, liar):
+    liar.header = {"kid": None}
+    assert (await through(stranger, provider, liar)).status_code == 303
 
+
+async def test_a_new_key_is_fetched_at_once_and_then_at_most_once_a_minute(stranger, provider, liar, monkeypatch):
     def fetched():
         return [one[0] for one in liar.asked].count("/keys")
 
-    assert (await through(stranger, provider, liar)).status_code == 400  # it was fetched just now
-    assert fetched() == 1
+    for n, kid in enumerate(("one", "rotated"), 1):
+        liar.kid, liar.keys = kid, [jwk(RSA, kid)]
+        assert (await through(stranger, provider, liar)).status_code == 303
+        assert fetched() == n
+    liar.kid, liar.keys = "two", [jwk(RSA, "two")]
+    assert (await through(stranger, provider, liar)).status_code == 400  # they were fetched for another just now
+    assert fetched() == 2
     later = clock.now() + msgspec.convert(61, type=float) * (clock.now() - clock.ago(seconds=1))
     monkeypatch.setattr(clock, "now", lambda: later)
     liar.claims = {"iat": int(later.timestamp()), "exp": int(later.timestamp()) + 300}
     assert (await through(stranger, provider, liar)).status_code == 303
     liar.kid = "three"
     assert (await through(stranger, provider, liar)).status_code == 400
-    assert fetched() == 2
+    assert fetched() == 3
 
 
 async def test_an_address_that_only_userinfo_tells(stranger, provider, liar):
@@ -356,6 +378,7 @@ async def test_other_sessions_go_on(agent, stranger, provider, liar):
         ({"aud": "other"}, "for another application"),
         ({"events": None}, "no logout token"),
         ({"events": {"http://schemas.openid.net/event/backchannel-logout": "yes"}}, "no logout token"),
+        ({"events": {"http://schemas.openid.net/event/another": {}}}, "no logout token"),
         ({"nonce": "n-1"}, "no logout token"),
         ({"jti": None}, "no logout token"),
         ({"sub": None}, "no logout token"),
@@ -367,6 +390,14 @@ async def test_other_sessions_go_on(agent, stranger, provider, liar):
 async def test_what_is_no_logout_token_ends_nothing(stranger, provider, liar, claims, fault):
     await through(stranger, provider, liar)
     assert fault in await logged_out(liar, provider, 400, **claims)
+    assert await sessions() == 1
+
+
+@pytest.mark.parametrize("mangle", [without_signature, with_public_key_as_secret])
+async def test_a_logout_token_that_the_provider_did_not_sign_ends_nothing(stranger, provider, liar, mangle):
+    await through(stranger, provider, liar)
+    liar.mangle = mangle
+    assert "not signed with" in await logged_out(liar, provider, 400)
     assert await sessions() == 1
 
 

@@ -1,17 +1,26 @@
 """Every lie of a provider, or of who comes back from one, is refused by its name, and logged without what it held."""
 
-import hmac
 import time
 from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from leadwire.domain.accounts.sso import discovery
 from leadwire.domain.accounts.sso.faults import FAULTS
 from leadwire.infrastructure import clock, db
-from tests.oidc.lying import CLIENT, RSA, b64, jwk, leave, lying, set_up, through
+from tests.oidc.lying import (
+    CLIENT,
+    RSA,
+    b64,
+    jwk,
+    leave,
+    lying,
+    set_up,
+    through,
+    with_public_key_as_secret,
+    without_signature,
+)
 
 OTHER = rsa.generate_private_key(65537, 2048)
 SHORT = rsa.generate_private_key(65537, 1024)
@@ -53,16 +62,6 @@ def mangled(change):
     return signed(mangle=change)
 
 
-def with_public_key_as_secret(token):
-    start = f"{b64({'alg': 'HS256', 'kid': 'one'})}.{token.split('.')[1]}"
-    pem = RSA.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return f"{start}.{b64(hmac.digest(pem, start.encode(), 'sha256'))}"
-
-
-def without_signature(token):
-    return f"{b64({'alg': 'none'})}.{token.split('.')[1]}."
-
-
 def with_other_claims(token):
     head, _, tail = token.split(".")
     return f"{head}.{b64({'iss': 'x', 'aud': 'y', 'exp': 1, 'iat': 1})}.{tail}"
@@ -73,6 +72,7 @@ LIES = {
     "audience": ("wrong_audience", claims(aud="another-client")),
     "audiences": ("wrong_audience", claims(aud=["another-client", "a-third"])),
     "no audience": ("wrong_audience", claims(aud=[])),
+    "no aud": ("malformed_token", claims(aud=None)),
     "azp": ("wrong_party", claims(aud=[CLIENT, "another"], azp="another")),
     "azp alone": ("wrong_party", claims(azp="another")),
     "no azp for two": ("wrong_party", claims(aud=[CLIENT, "another"])),
@@ -82,6 +82,7 @@ LIES = {
     "expired": ("expired", claims(exp=NOW - 120)),
     "issued tomorrow": ("not_yet_valid", claims(iat=NOW + 86_400)),
     "valid tomorrow": ("not_yet_valid", claims(nbf=NOW + 86_400)),
+    "no iat": ("malformed_token", claims(iat=None)),
     "no exp": ("malformed_token", claims(exp=None)),
     "exp as text": ("malformed_token", claims(exp=str(NOW + 86_400))),
     "no sub": ("malformed_token", claims(sub=None)),

@@ -49,6 +49,7 @@ class _Keys(Struct):
 
 _metadata: dict[str, tuple[Metadata, float]] = {}
 _published: dict[str, tuple[list[Jwk], float]] = {}
+_missed: dict[str, float] = {}  # Unix time at which keys were fetched for one that was not among those we had
 _locks: dict[str, asyncio.Lock] = {}
 
 
@@ -67,7 +68,7 @@ async def metadata(issuer: str, *, anew: bool = False) -> Metadata:
 
 
 async def key_for(header: Header, jwks_uri: str) -> Jwk:
-    """The key that a token is signed with. One that is not known is looked for anew, at most once a minute.
+    """The key that a token is signed with. For one that is not known they are fetched anew, at most once a minute.
 
     Raise SignOnRefused.
     """
@@ -75,8 +76,9 @@ async def key_for(header: Header, jwks_uri: str) -> Jwk:
         now = clock.now().timestamp()
         published, at = _published.get(jwks_uri, ([], 0.0))
         fitting = [key for key in published if key.fits(header)]
-        if at < now - (_HOLDS if fitting else _AGAIN):
-            _keep(_published, jwks_uri, ([], now))  # should it fail
+        stale = at < now - _HOLDS
+        if stale or (not fitting and _missed.get(jwks_uri, 0.0) < now - _AGAIN):
+            _keep(_published, jwks_uri, ([], now)) if stale else _keep(_missed, jwks_uri, now)  # should it fail
             published = await keys(jwks_uri)
             _keep(_published, jwks_uri, (published, now))
             fitting = [key for key in published if key.fits(header)]

@@ -100,8 +100,11 @@ async def digest(password: str) -> str:
 
 
 async def matches(stored: str | None, password: str, lane: Lane = KNOWN) -> bool:
-    """Whether `password` is the stored one. For None it takes as long, and never is. Raise Unavailable."""
-    return await lane.run(_verify, stored or _decoy(), password) and stored is not None
+    """Whether `password` is the stored one. Where there is none, and for one too long, it takes as long. Raise
+    Unavailable.
+    """
+    right = await lane.run(_verify, stored or _decoy(), password[:LONGEST])
+    return right and stored is not None and len(password) <= LONGEST
 
 
 def _is_leaked(password: str) -> bool:

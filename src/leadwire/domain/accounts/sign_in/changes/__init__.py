@@ -51,7 +51,7 @@ async def sign_in(email: str, password: str, browser: Browser) -> tuple[str, boo
     if account:
         telemetry.set_workspace(account["workspace_id"])
     stored = account["password_hash"] if account else None
-    matches = await passwords.matches(stored, password[: passwords.LONGEST], lane)
+    matches = await passwords.matches(stored, password, lane)
     if account is None or not matches:
         # Written later: doing so now for known addresses would take longer, and so tell which are known.
         if account:
@@ -108,7 +108,7 @@ async def confirm(person: Person, password: str, answer: Answer | None = None) -
         passwords.KNOWN.check_capacity()
         await tries.count(person.session_id)
         stored = await _PASSWORD.value(id=person.user_id)
-        if not await passwords.matches(stored, password[: passwords.LONGEST]):
+        if not await passwords.matches(stored, password):
             tries.failed(person.workspace, person.email, "wrong password, to confirm", person.address)
             raise Invalid("The password is not right.")
         await tries.forgive(person.session_id)

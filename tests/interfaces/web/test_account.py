@@ -1,0 +1,53 @@
+"""One's own account: another password, the browsers that are signed in, and how long a link or a session lasts."""
+
+from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in import passwords
+from leadwire.infrastructure import db
+from tests.interfaces.web.conftest import PASSWORD, browser
+
+ADA, ANOTHER = "ada@example.org", "seven loud brown foxes"
+
+
+async def test_another_password_takes_the_present_one_and_ends_sessions_elsewhere(admin):
+    async with browser() as other:
+        await other.fill("/sign-in", email=ADA, password=PASSWORD)
+        await admin.open("/account")
+        wrong = await admin.fill("/account/password", 422, present="not this one", password=ANOTHER)
+        assert "The password is not right." in wrong
+        assert await db.value("SELECT count(*) FROM user_session") == 2
+        await admin.fill("/account/password", present=PASSWORD, password=ANOTHER)
+        assert (await other.get("/account")).status_code == 303
+        await other.fill("/sign-in", 422, email=ADA, password=PASSWORD)
+        await other.fill("/sign-in", email=ADA, password=ANOTHER)
+
+
+async def test_a_password_counts_as_it_was_typed(admin, stranger):
+    chosen = (" Four quiet grey horses" * 9)[: passwords.LONGEST]
+    await admin.open("/account")
+    await admin.fill("/account/password", present=PASSWORD, password=chosen)
+    for other in (chosen + "x", chosen[:-1], chosen.strip(), chosen.lower()):
+        await stranger.fill("/sign-in", 422, email=ADA, password=other)
+    await stranger.fill("/sign-in", email=ADA, password=chosen)
+
+
+async def test_browsers_are_listed_and_signed_out_by_their_owner_alone(admin, agent):
+    async with browser() as other:
+        await other.fill("/sign-in", email=ADA, password=PASSWORD)
+        ended = await db.value("SELECT id FROM user_session ORDER BY created_at DESC, id DESC LIMIT 1")
+        path = f"/account/sessions/{ended}/end"
+        assert path in await admin.open("/account")
+        await agent.fill(path, 404)
+        assert (await other.get("/account")).status_code == 200
+        assert "That browser is signed out." in await admin.fill(path)
+        assert (await other.get("/account")).status_code == 303
+
+
+async def test_a_session_ends_after_its_life_however_busy(admin):
+    await db.rows("UPDATE user_session SET created_at = created_at - interval '15 days'")
+    assert (await admin.get("/keys")).status_code == 303
+
+
+async def test_an_invitation_ends_after_three_days(stranger, workspace):
+    token = await team.invite(workspace, None, "agent")
+    await db.rows("UPDATE invitation SET expires_at = expires_at - interval '3 days'")
+    await stranger.fill(f"/join/{token}", 404, email="eve@example.org", password=PASSWORD)

@@ -1,0 +1,35 @@
+"""What every response says of itself, whatever it is."""
+
+import pytest
+
+PAGES = ("/sign-in", "/docs/start", "/forgot-password", "/join/nothing")
+OTHERS = {
+    "/v1/leads": "application/problem+json",
+    "/v1/nothing": "application/problem+json",
+    "/widget/v1/bots/bot_nothing": "application/problem+json",
+    "/widget/v1.js": "text/javascript; charset=utf-8",
+    "/schema": "application/vnd.oai.openapi+json;version=3.1",
+    "/health/live": "application/json",
+}
+
+
+@pytest.mark.parametrize("path", [*PAGES, *OTHERS])
+async def test_a_response_is_of_the_type_that_it_names(anonymous, path):
+    headers = (await anonymous.get(path, headers={"Accept": "text/html" if path in PAGES else "*/*"})).headers
+    assert headers["content-type"] == OTHERS.get(path, "text/html; charset=utf-8")
+    assert headers.get_list("x-content-type-options") == ["nosniff"]
+    assert len(headers.get_list("cache-control")) == 1
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_a_page_loads_what_is_ours_and_is_in_no_frame(anonymous, path):
+    headers = (await anonymous.get(path, headers={"Accept": "text/html"})).headers
+    (policy,) = headers.get_list("content-security-policy")
+    assert {"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} <= set(policy.split("; "))
+    assert "unsafe" not in policy
+    assert headers["referrer-policy"] in ("same-origin", "no-referrer")
+
+
+@pytest.mark.parametrize("path", ["/v1/leads", "/sign-in", "/docs/start", "/widget/v1.js"])
+async def test_trace_is_not_answered(anonymous, path):
+    assert (await anonymous.request("TRACE", path)).status_code == 405

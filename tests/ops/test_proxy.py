@@ -78,8 +78,13 @@ def test_a_request_gets_through_with_its_callers_address(proxy):
         sent = [tuple(pair) for pair in answer.json()]
         assert [value for name, value in sent if name == "x-forwarded-for"] == ["127.0.0.1"]
         assert [value for name, value in sent if name == "x-forwarded-proto"] == ["https"]
-        assert client.post(url, content=b"a" * 400_000).status_code == 413
+        refused = client.post(url, content=b"a" * 400_000)
+        assert refused.status_code == 413
+        for one in (answer, refused):
+            assert one.headers.get_list("strict-transport-security") == ["max-age=31536000; includeSubDomains"]
         assert client.get(f"http://localhost:{plain}/x").headers["location"] == f"https://localhost:{plain}/x"
+        for path in ("/v1/leads", "/receiver/v1/deliveries", "/widget/v1/bots/x"):
+            assert client.get(f"http://localhost:{plain}{path}").status_code == 403
 
 
 def _answer(client, url, headers):

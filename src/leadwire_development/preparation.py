@@ -46,7 +46,7 @@ async def prepare(settings: Settings, receiver: int | None) -> Prepared:
         with db.acting_as("maintenance"):
             await migrate()
         workspace = await _some_workspace() if receiver is None else await seed()
-        join = "" if await reads.users(workspace) else await team.invite(workspace, None, "admin")
+        join = "" if await reads.users(workspace) else await team.invite(workspace, None, "admin", operator=True)
         bot = "" if receiver is None else next(iter(await names(workspace)), "")
         kept.api_key = await _working_key(workspace, kept.api_key)
         if receiver is not None:

@@ -18,7 +18,7 @@ PASSWORD = "four quiet grey horses"
 
 async def signed_in(visit: "Visit", address: str, workspace: str, email: str, role: str = "admin") -> Page:
     """A new user's first page."""
-    link = await team.invite(workspace, email, role)  # type: ignore[arg-type]
+    link = await team.invite(workspace, email, role, operator=role == "admin")  # type: ignore[arg-type]
     page = await visit.page()
     await page.goto(f"{address}/join/{link}")
     await page.get_by_label("Password").fill(PASSWORD)

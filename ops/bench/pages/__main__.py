@@ -87,8 +87,7 @@ def main() -> int:
                 "{} leads, {} conversations, {} messages,".format(*filled.data.counts), filled.deliveries, "deliveries"
             )
             urls, program = (up.database_url, up.redis_url), servers.leadwire()
-            chosen = [f"LEADWIRE_OPERATORS={_EMAIL}", f"LEADWIRE_SECRET_KEY={_KEY}"]
-            ours = Program(["env", *chosen, *program.command], program.folder)
+            ours = Program(["env", f"LEADWIRE_SECRET_KEY={_KEY}", *program.command], program.folder)
             with servers.running({"leadwire": ours}, urls, filled.data, core, options.port) as (server,):
                 found, unknown = places.paths(filled.known)
                 slow = _table(server, up.servers["PostgreSQL"].pid(), options.paths or found, link, options.rounds)
@@ -106,7 +105,7 @@ async def _fill(url: str, filled: Filled | None, options: argparse.Namespace) ->
         await migrate()
         filled = filled or await _made(options)
         await db.rows("DELETE FROM user_account WHERE email = $1", _EMAIL)
-        return filled, await invitations.invite(filled.data.workspace, _EMAIL, "admin")
+        return filled, await invitations.invite(filled.data.workspace, _EMAIL, "admin", operator=True)
     finally:
         await db.close_pool()
 

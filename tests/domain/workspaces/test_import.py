@@ -83,6 +83,16 @@ async def test_what_an_export_does_not_have_is_made_anew(exported, workspace):
     assert await db.value("SELECT count(*) FROM faq_entry WHERE search @@ to_tsquery('english', 'open')") == 1
 
 
+async def test_no_file_makes_an_operator_or_gives_a_password(exported):
+    told = exported.read_bytes()
+    assert b"operator" not in told.partition(b'"kind":"audit_entry"')[0]
+    more = b'"email":"ada@example.org","operator":true,"password_hash":"$argon2id$x"'
+    exported.write_bytes(told.replace(b'"email":"ada@example.org"', more, 1))
+    await import_file.read(exported)
+    (ada,) = await db.rows("SELECT email, operator, password_hash FROM user_account")
+    assert tuple(ada) == ("ada@example.org", False, None)
+
+
 async def test_it_goes_on_wherever_it_was_interrupted(exported, workspace, tmp_path):
     whole = exported.read_bytes().splitlines(keepends=True)
     kinds = [json.loads(line)["kind"] for line in whole]

@@ -40,7 +40,7 @@ _KEYS: Final = statement(
     .order_by("created_at", "id", ascending=False)
 )
 _USERS: Final = statement(
-    UserAccount.select("id", "workspace_id", "email", "role", "created_at")
+    UserAccount.select("id", "workspace_id", "email", "role", "created_at", "operator")
     .where(if_given(UserAccount.workspace_id, "workspace"))
     .order_by("created_at", "id")
 )

@@ -37,8 +37,8 @@ class Person(Struct, frozen=True):
     session_id: str
     confirmed_at: datetime
     flash: str | None
-    alone: bool
-    """Whether this is the only workspace of the instance."""
+    made_operator: bool
+    """Whether the command line has made them one."""
     second_factor: bool
     """Whether they have one: an authenticator app, a passkey."""
     provider: str | None
@@ -51,9 +51,9 @@ class Person(Struct, frozen=True):
 
     @property
     def operator(self) -> bool:
-        """Whether they see the whole instance: an admin in LEADWIRE_OPERATORS or, if unset, of the only workspace."""
-        operators = settings.get().operators
-        return self.role == "admin" and (self.email in operators if operators else self.alone)
+        """Whether they see all workspaces: an admin who was made an operator and whom the setting, if any, names."""
+        named = settings.get().operators
+        return self.made_operator and self.role == "admin" and (not named or self.email in named)
 
     @property
     def lacks_second_factor(self) -> bool:
@@ -162,6 +162,7 @@ class UserListed(Struct, frozen=True):
     email: str
     role: str
     created_at: str
+    operator: bool
 
 
 class WorkspaceListed(Struct, frozen=True):

@@ -34,6 +34,7 @@ class UserAccount(Table, db=DB, tablename="user_account"):
     created_at = Timestamptz()
     known_browsers = Array(Text())  # SHA-256 of their cookies, the latest last
     break_glass = Boolean(default=False)  # signs in by password where single sign-on is enforced
+    operator = Boolean(default=False)  # sees all workspaces; the command line alone says so
 
 
 class ApiKey(Table, db=DB, tablename="api_key"):
@@ -99,6 +100,7 @@ class Invitation(Table, db=DB, tablename="invitation"):
     workspace_id = Text()
     email = Text(null=True, default=None)  # null: whoever opens it chooses
     role = Text()
+    operator = Boolean(default=False)  # of the account that it makes
     hash = Bytea()
     created_at = Timestamptz()
     expires_at = Timestamptz()

@@ -21,7 +21,7 @@ _BEGINNING: Final = re.compile(r"((?:[;|\t\r\n]|^)[\s\"]*+)([=+\-@＝＋－＠])
 _SEPARATOR: Final = re.compile(r"\A(?![;|\t\r\n])|(?<=[;|\t\r\n])")
 HIDDEN: Final = frozenset({
     "workspace_id",  # the same in every line
-    "password_hash", "totp_step", "search", "client_message_id", "known_browsers",
+    "password_hash", "totp_step", "operator", "search", "client_message_id", "known_browsers",
     "open", "due_at", "rate_tokens", "rate_at", "admission_window",  # the relay's
     "draft_undo", "draft_redo",  # the draft is shown
     "xact", "writer", "position", "traceparent",

@@ -25,6 +25,7 @@ from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.accounts.table import AuditEntry, Workspace
 from leadwire.domain.bots.changes import FAQ_WORDS
 from leadwire.domain.bots.table import FaqEntry
+from leadwire.domain.listing import exported
 from leadwire.domain.workspaces import export, export_file
 from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
@@ -139,7 +140,7 @@ async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> N
 
 def _row(table: type[Table], row: Line) -> Line:
     """A row as it is stored here."""
-    row = {name: value for name, value in row.items() if name not in _LEFT_OUT.get(table, ())}
+    row = {name: value for name, value in row.items() if name not in exported.HIDDEN | _LEFT_OUT.get(table, set())}
     if table is WebhookEndpoint:
         return row | {"secret": f"\\x{secret_box.get().seal(signing.new_secret()).hex()}"}
     if "body" in row:

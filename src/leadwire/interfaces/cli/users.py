@@ -26,12 +26,13 @@ users = click.Group("users", help="Accounts of the web area.")
 @command(users)
 @click.option("--email", help="The only address the link is valid for; by default any.")
 @click.option("--role", type=_ROLES, default="admin", show_default=True)
+@click.option("--operator", is_flag=True, help="They see all workspaces, if they are an admin.")
 @workspace_option
-async def invite(email: str | None, role: str, workspace: str | None) -> Result:
+async def invite(email: str | None, role: str, operator: bool, workspace: str | None) -> Result:
     """Create a link for a new account. It works once, for three days."""
     from leadwire.domain.accounts.changes import team
 
-    token = await team.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
+    token = await team.invite(await the_workspace(workspace), email, role, operator=operator)  # type: ignore[arg-type]
     link = join_link(token)
     return Result({"link": link, "role": role, "email": email}, f"  {link}")
 
@@ -43,7 +44,7 @@ async def list_(workspace: str | None) -> Result:
     found = await reads.users(workspace and await the_workspace(workspace))
     return listing(
         found,
-        lambda person: f"{person.id}  {person.role:6}  {person.email}  {person.workspace_id}",
+        lambda one: f"{one.id}  {one.role:6}  {one.email}  {one.workspace_id}{'  operator' * one.operator}",
         "No accounts yet. Create a link for one: leadwire users invite",
     )
 
@@ -61,6 +62,21 @@ async def remove(email: str, workspace: str | None) -> Result:
     return Result({"email": removed, "removed": True}, f"{removed} can no longer sign in.")
 
 
+@command(users)
+@click.argument("email")
+@click.option("--revoke", is_flag=True, help="They are none any more.")
+@workspace_option
+async def operator(email: str, revoke: bool, workspace: str | None) -> Result:
+    """Let an admin see all workspaces, in the web area under System."""
+    from leadwire.domain.accounts.changes import team
+
+    owner, user_id = await _user(email, workspace)
+    async with audited("user.operator_revoked" if revoke else "user.operator_made", workspace=owner) as entry:
+        entry.subject = changed = await team.set_operator(owner, user_id, operator=not revoke)
+    text = f"{changed} sees {'no other workspace any more' if revoke else 'all workspaces'}."
+    return Result({"email": changed, "operator": not revoke}, text)
+
+
 @command(users, "reset-second-factor")
 @click.argument("email")
 @workspace_option
@@ -76,8 +92,7 @@ async def reset_second_factor(email: str, workspace: str | None) -> Result:
 
 async def _user(email: str, workspace: str | None) -> tuple[str, str]:
     """Return the workspace and the id of the user with this address. Raise NotFound."""
-    chosen = await the_workspace(workspace)
-    for person in await reads.users(chosen):
+    for person in await reads.users(workspace and await the_workspace(workspace)):
         if person.email == email.strip().lower():
-            return chosen, person.id
+            return person.workspace_id, person.id
     raise NotFound(f"There is no user {email}.")

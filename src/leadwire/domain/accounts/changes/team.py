@@ -41,9 +41,9 @@ _ADD: Final = insert(*Invitation.all_columns())
 _WITHDRAW: Final = statement(
     Invitation.delete().where(_OF_WORKSPACE, Invitation.id == param("id")).returning(Invitation.email)
 )
-_USE: Final = statement(Invitation.delete().where(Invitation.hash == param("hash")).returning(Invitation.id))
+_USE: Final = statement(Invitation.delete().where(Invitation.hash == param("hash")).returning(Invitation.operator))
 _ADD_USER: Final = insert(
-    *columns(UserAccount, "id workspace_id email role password_hash created_at"),
+    *columns(UserAccount, "id workspace_id email role password_hash created_at operator"),
     end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
 )
 # The people of a workspace and its open invitations, in one number.
@@ -61,6 +61,11 @@ _LOCK_USERS: Final = statement(
     .lock_rows("NO KEY UPDATE")  # what refers to them can be written meanwhile
 )
 _REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
+_SET_OPERATOR: Final = statement(
+    UserAccount.update(operator=param("operator"))
+    .where(*_USER, UserAccount.role == "admin")
+    .returning(UserAccount.email)
+)
 _SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
 _PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
 _PATIENT_AGAIN: Final = sql("SET LOCAL lock_timeout TO DEFAULT")
@@ -68,8 +73,16 @@ _TRIES: Final = 10
 _LOOK: Final = 0.1  # seconds
 
 
-async def invite(workspace: str, email: str | None, role: Role, by: str = "operator", address: str = "") -> str:
-    """Return the token of a new link; it replaces open links to the same address.
+async def invite(
+    workspace: str,
+    email: str | None,
+    role: Role,
+    by: str = "operator",
+    address: str = "",
+    *,
+    operator: bool = False,
+) -> str:
+    """Return the token of a new link; it replaces open links to the same address. Its account may be an `operator`.
 
     Does not tell whether another workspace has an account with the address. Raise Invalid, QuotaExceeded; Conflict for
     a colleague; RateLimited where links are mailed: 5 an hour to one address, 100 from a workspace.
@@ -84,7 +97,7 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
         await _REPLACE.rows(workspace=workspace, email=email)
         token, now = secrets.token_urlsafe(32), clock.now()
         await _ADD.rows(
-            id=ids.new("inv"), workspace_id=workspace, email=email, role=role,
+            id=ids.new("inv"), workspace_id=workspace, email=email, role=role, operator=operator,
             hash=keys.digest(token), created_at=now, expires_at=now + LIFE,
         )  # fmt: skip
         await quotas.check(workspace, "users", COUNT_PEOPLE, now=now)
@@ -116,11 +129,11 @@ async def accept(token: str, email: str, password: str, browser: Browser) -> str
     email = invited or normalized(email)
     hashed = await password_reset.hashed_for(token, email, password)
     async with db.transaction():
-        await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
+        (operator,) = await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
         taken = "No account can be made with this address. Ask for a link to another one."
         user_id, *_ = await _ADD_USER.one(
             invalid_field("/email", "wrong_value", taken), id=ids.new("user"), workspace_id=workspace, email=email,
-            role=role, password_hash=hashed, created_at=clock.now(),
+            role=role, password_hash=hashed, created_at=clock.now(), operator=operator,
         )  # fmt: skip
         await quotas.check(workspace, "users", COUNT_PEOPLE, now=clock.now())
         await audit.record(workspace, email, audit.Entry("user.joined", email, role), browser.address)
@@ -154,6 +167,12 @@ async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, st
         email, before = await _lock_user(workspace, user_id, stays_admin=role == "admin")
         await _SET_ROLE.rows(workspace=workspace, id=user_id, role=role)
         return email, before
+
+
+async def set_operator(workspace: str, user_id: str, *, operator: bool) -> str:
+    """Let an admin see all workspaces, or no longer. Return their e-mail address. Raise Conflict when they are none."""
+    none = Conflict("An operator is an admin: let them be one first.")
+    return str((await _SET_OPERATOR.one(none, workspace=workspace, id=user_id, operator=operator))["email"])
 
 
 async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:

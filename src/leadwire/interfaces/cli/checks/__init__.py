@@ -102,7 +102,7 @@ class _Examination:
         locks = self._start("locks", work.locks(lambda: loop.time() < end and not all(one.done() for one in others)))
         await asyncio.wait([tables])
         if all(one.level != "error" for one in tables.result()):
-            others += self._in_turn(_of_rows())
+            others += self._in_turn(_of_rows(self._settings))
             if lately:
                 others += self._in_turn({"egress": self._lately()})
         await asyncio.wait([*others, locks])
@@ -154,12 +154,13 @@ def _of_server_itself(settings: Settings) -> dict[str, _Check]:
     }
 
 
-def _of_rows() -> dict[str, _Check]:
+def _of_rows(settings: Settings) -> dict[str, _Check]:
     return {
         "dead rows": work.dead_rows(),
         "search": work.search(),
         "secret key fits": postgres.secret_key(),
         "quotas": postgres.workspaces(),
+        "operators": postgres.operators(settings),
         "background work": postgres.background(),
         "client certificates": sending.ending(),
     }

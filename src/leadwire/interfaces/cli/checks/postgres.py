@@ -5,6 +5,7 @@ from typing import Final
 
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.delivery.monitoring import holders
+from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import pooler
@@ -117,6 +118,20 @@ async def workspaces() -> list[Finding]:
         unless(bool(near), "quotas", used or "none is nearly used up"),
         unless(bool(unfinished), "deleted workspaces", gone),
     ]
+
+
+async def operators(settings: Settings) -> Finding:
+    """Whether who is named is an operator, and where people are, anybody is."""
+    people = {one.email: one.operator and one.role == "admin" for one in await accounts.users()}
+    told = [
+        f"{name} {'was not made one' if name in people else 'has no account'}"
+        for name in settings.operators
+        if not people.get(name)
+    ]
+    if people and not any(people.values()):
+        told.append("nobody is one")
+    made = ", ".join(name for name, operates in people.items() if operates)
+    return unless(bool(told), "operators", "; ".join(told) or made or "there is no account yet")
 
 
 async def background() -> Finding:

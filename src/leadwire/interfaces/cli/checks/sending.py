@@ -14,6 +14,7 @@ from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
+_NO_MAIL: Final = "none is sent: there is no LEADWIRE_SMTP_URL; links of invitations are shown to who invites"
 _LIMIT: Final = 10.0  # seconds
 _NAMED: Final = 5
 _NOWHERE: Final = "192.0.2.1"  # reserved for documentation: nobody is there
@@ -56,7 +57,7 @@ async def mail(settings: Settings) -> Finding:
     """Whether the mail server answers, speaks TLS as it should and lets us in. Nothing is sent."""
     about, server = "mail server", settings.smtp_url
     if server is None or server.is_mailbox:
-        where = "kept, and shown at /dev/mail" if server else "none is sent: there is no LEADWIRE_SMTP_URL"
+        where = "kept, and shown at /dev/mail" if server else _NO_MAIL
         open_to_all = server is not None and settings.public_url.startswith("https:")
         return unless(open_to_all, about, where)
     try:

@@ -164,4 +164,4 @@ async def workspaces(context: PageContext) -> PageResponse:
 
 def _operators_only(context: PageContext) -> None:
     if not context.me.operator:
-        raise Forbidden("Only operators see this: admins whom LEADWIRE_OPERATORS names.")
+        raise Forbidden("Only operators see this: admins made so by `leadwire users operator`.")

@@ -39,11 +39,9 @@ _LIVING: Final = """
 FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
 WHERE s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
     AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)"""
-# Whose it is, and whether there is another workspace.
 _FIND: Final = sql(f"""
 SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
-    NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), {HAS_FACTOR}, s.provider_id,
-    w.networks, s.seen_at {_LIVING} AND s.hash = :hash""")
+    u.operator, {HAS_FACTOR}, s.provider_id, w.networks, s.seen_at {_LIVING} AND s.hash = :hash""")
 _LIVES: Final = sql(f"SELECT s.address, w.networks {_LIVING} AND s.id = :id")
 _BY_ID: Final = UserSession.id == param("id")
 _OF_USER: Final = UserSession.user_id == param("user")

@@ -1,0 +1,54 @@
+"""`leadwire users`: who sees all workspaces is said on the command line, and `doctor` tells of it."""
+
+import json
+
+from leadwire.domain.accounts.changes import team
+from leadwire.infrastructure import db
+from tests.flows.commands import refused
+from tests.interfaces.cli.conftest import examined
+from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
+
+ADA = "ada@example.org"
+
+
+async def test_an_operator_is_made_listed_and_none_any_more(command, workspace):
+    async with signed_in(workspace, "admin", ADA) as ada, signed_in(workspace, "agent", "bo@example.org"):
+        assert (await ada.get("/system")).status_code == 403
+        made = await command("users", "operator", "ADA@example.org", "--json")
+        assert json.loads(made.stdout) == {"email": ADA, "operator": True}
+        assert (await ada.get("/system")).status_code == 200
+        listed = json.loads((await command("users", "list", "--json")).stdout)
+        assert {one["email"]: one["operator"] for one in listed} == {ADA: True, "bo@example.org": False}
+        assert "an admin" in refused(await command("users", "operator", "bo@example.org"))
+        assert (await command("users", "operator", ADA, "--revoke")).returncode == 0
+        assert (await ada.get("/system")).status_code == 403
+    actions = await db.rows("SELECT action, subject FROM audit_entry WHERE action LIKE '%operator%' ORDER BY id")
+    assert [tuple(row) for row in actions] == [("user.operator_made", ADA), ("user.operator_revoked", ADA)]
+
+
+async def test_an_invitation_of_an_operator(command, workspace):
+    path = json.loads((await command("users", "invite", "--operator", "--json")).stdout)["link"]
+    async with browser() as stranger:
+        await stranger.fill(path, email=ADA, password=PASSWORD)
+        assert (await stranger.get("/system")).status_code == 200
+
+
+def operators(sound, *named):
+    found = examined(**sound, **({"OPERATORS": ",".join(named)} if named else {}))[1]["operators"]
+    return found["level"], found["says"]
+
+
+async def test_doctor_tells_who_is_named_and_is_none(sound, workspace):
+    assert operators(sound) == ("ok", "there is no account yet")
+    async with signed_in(workspace, "admin", ADA), signed_in(workspace, "admin", "bo@example.org"):
+        pass
+    assert operators(sound) == ("warning", "nobody is one")
+    people = {row["email"]: row["id"] for row in await db.rows("SELECT email, id FROM user_account")}
+    await team.set_operator(workspace, people[ADA], operator=True)
+    assert operators(sound) == ("ok", ADA)
+    assert operators(sound, ADA) == ("ok", ADA)
+    assert operators(sound, ADA, "bo@example.org", "eve@example.org") == (
+        "warning",
+        "bo@example.org was not made one; eve@example.org has no account",
+    )
+    assert "shown to who invites" in examined(**sound)[1]["mail server"]["says"]

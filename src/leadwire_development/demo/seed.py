@@ -8,7 +8,7 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots.changes import counts
+from leadwire.domain.bots.changes import counts, drafts
 from leadwire.domain.bots.flow import library
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
@@ -47,8 +47,9 @@ async def seed() -> str:
 async def _bot(workspace: str, name: str) -> str:
     """A bot that runs the shipped flow of its name, on any website."""
     bot_id = await bots.create(workspace, name)
-    await bots.save_draft(workspace, bot_id, library.text(name.lower().replace(" ", "-")))
-    await bots.publish(workspace, bot_id)
+    text = library.text(name.lower().replace(" ", "-"))
+    await drafts.keep(workspace, bot_id, text)
+    await bots.publish(workspace, bot_id, text)
     await bots.set_origins(workspace, bot_id, ["*"])
     return bot_id
 

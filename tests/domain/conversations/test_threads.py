@@ -9,7 +9,7 @@ from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Invalid
 from tests import make
-from tests.domain.bots.conftest import Visitor, live, operators  # noqa: F401 - fixtures
+from tests.domain.bots.conftest import Visitor, hand_back, live, operators  # noqa: F401 - fixtures
 
 MANY = """
 INSERT INTO conversation (id, workspace_id, bot_id, status, variables, handoff_requested_at, created_at, updated_at)
@@ -38,7 +38,7 @@ async def test_each_is_in_one_list_of_each_person(workspace, waiting, operators,
     await inbox.claim(workspace, talk, ada)
     assert await listed(workspace, ada) == {"mine": [talk]}
     assert await listed(workspace, grace) == {"theirs": [talk]}
-    await runtime.hand_back(workspace, talk, ada)
+    await hand_back(workspace, talk, ada)
     assert await listed(workspace, grace) == {"bot": [talk]}
     await inbox.assign(workspace, talk, ada, grace)  # from the bot
     assert await make.kinds() == ["message.sent", "conversation.handoff"]

@@ -185,6 +185,6 @@ async def test_what_no_form_sends_is_refused(admin, workspace, greeter):
     page = await admin.fill(f"/bots/{greeter}/steps", kind="branch")
     branch = re.search(r"/steps/([a-z-]+)", page)[1]
     await admin.fill(f"/bots/{greeter}/steps/{branch}", 422, add=f"cases/{'9' * 5000}/when/all")
-    deep = "[" * 900 + "]" * 900
-    await drafts.replace(workspace, greeter, '{"nodes": [{"type": "say", "id": "deep", "more": %s}]}' % deep)
+    deep = "{a.b.c.d.e.f.g.h=" * 60 + "1" + "}" * 60
+    await drafts.replace(workspace, greeter, f'[[nodes]]\ntype = "say"\nid = "deep"\nmore = {deep}\n')
     assert "nested too deeply" in await admin.fill(f"/bots/{greeter}/steps/deep", 422, do="duplicate")

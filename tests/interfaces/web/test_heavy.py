@@ -1,15 +1,19 @@
 """Pages with large content: the work for them is bounded and does not block the event loop."""
 
+import asyncio
 import threading
 
 import pytest
 
 from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.builder import text_diff
-from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library, parse
+from leadwire.domain.bots.visitors import runtime
+from leadwire.infrastructure import cpu_work, db
 from leadwire.interfaces.web import rendering
 from leadwire.interfaces.web.screens import bot_text as screen
+from tests import jobs
+from tests.domain.bots.conftest import Visitor, published
 
 FLOW = library.text("lead-qualification")
 
@@ -49,12 +53,12 @@ async def test_one_pair_of_versions_is_compared_in_a_thread(viewer, greeter, mon
 
 
 async def test_a_draft_is_parsed_in_a_thread(admin, greeter, monkeypatch):
-    watches = [(screen, "examined"), (drafts, "read"), (changes, "parse")]
+    watches = [(screen, "examined"), (changes, "parse")]
     threads = [watched(monkeypatch, owner, name) for owner, name in watches]
     page = await admin.open(f"/bots/{greeter}/text")
     assert "Visitors see this" in page
     await admin.fill(f"/bots/{greeter}/draft", source=FLOW, publish="1")
-    assert [len(found) for found in threads] == [2, 2, 1]  # two pages; the draft and the one before; its publication
+    assert [len(found) for found in threads] == [2, 1]  # two pages; the draft that is to be published
     assert threading.main_thread() not in [one for found in threads for one in found]
 
 
@@ -99,3 +103,105 @@ def test_brackets_in_a_text_are_no_nesting():
 def test_what_is_indented_and_colored_is_at_most_some_times_as_long():
     largest = "[" + "1," * 4000 + "1]"
     assert len(rendering.pretty(largest)) < 15 * len(largest)
+
+
+async def saves(admin, bot):
+    await admin.fill(f"/bots/{bot}/draft", source=FLOW + "# another\n")
+
+
+async def saves_and_publishes(admin, bot):
+    await admin.fill(f"/bots/{bot}/draft", source=FLOW + "# another\n", publish="1")
+
+
+async def publishes(admin, bot):
+    await saves(admin, bot)
+    await admin.fill(f"/bots/{bot}/publish")
+
+
+async def creates(admin, _):
+    await admin.fill("/bots", name="Another", flow="blank")
+
+
+async def duplicates(admin, bot):
+    await admin.fill(f"/bots/{bot}/duplicate")
+
+
+async def rolls_back(admin, bot):
+    await admin.fill(f"/bots/{bot}/rollback", version=1)
+
+
+async def edits(admin, bot):
+    await admin.fill(f"/bots/{bot}/steps", kind="end")
+
+
+async def gives_back(admin, bot):
+    visitor = Visitor(await reads.live(bot))
+    await visitor.says("Hello")
+    await runtime.hand_off(await visitor.visit())
+    reads._flows.clear()
+    await admin.fill(f"/inbox/{visitor.conversation}/give-back")
+
+
+async def falls_silent(admin, bot):
+    visitor = Visitor(await reads.live(bot))
+    await visitor.says("Hello")
+    await db.rows("UPDATE conversation SET updated_at = now() - interval '6 minutes'")
+    await db.rows("UPDATE visit SET nudge_minutes = 5, inactivity_minutes = 10")
+    reads._flows.clear()
+    await jobs.run("silence")
+    assert await db.value("SELECT nudged_at IS NOT NULL FROM visit")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [saves, saves_and_publishes, publishes, creates, duplicates, rolls_back, edits, gives_back, falls_silent],
+)
+async def test_no_transaction_is_open_meanwhile(admin, workspace, act, monkeypatch):
+    """A transaction that waits for a turn behind others' flows is ended by PostgreSQL, or holds its locks for long."""
+    bot, places, real = (await published(workspace, FLOW)).id, [], cpu_work.run
+    await admin.open("/bots")
+    reads._flows.clear()
+
+    async def run(*work, **options):
+        places.append(db.in_transaction())
+        return await real(*work, **options)
+
+    monkeypatch.setattr(cpu_work, "run", run)
+    await act(admin, bot)
+    assert True not in places
+
+
+async def test_work_inside_a_transaction_is_refused(database):
+    with pytest.raises(RuntimeError):
+        async with db.transaction():
+            await cpu_work.run(int)
+
+
+async def test_workspaces_take_turns(database):
+    begun, goes_on, order = threading.Event(), threading.Event(), []
+
+    def work(name):
+        order.append(name)
+        begun.set()
+        goes_on.wait(120)
+
+    def task(name):
+        db.set_workspace(name)
+        return asyncio.create_task(cpu_work.run(work, name))
+
+    async with asyncio.timeout(120):
+        before = db.workspace.get()
+        tasks = [task(name) for name in ("a", "a", "a", "b", "a")]
+        db.set_workspace(before)
+        await asyncio.to_thread(begun.wait)
+        goes_on.set()
+        await asyncio.gather(*tasks)
+    assert order == ["a", "b", "a", "a", "a"]
+
+
+async def test_what_is_nested_too_deeply_is_told_and_not_parsed(admin, workspace):
+    bot = (await published(workspace, FLOW)).id
+    await admin.open(f"/bots/{bot}/text")
+    deep = "a." * 20_000 + "a = 1"
+    assert "A key has at most 8 parts." in await admin.fill(f"/bots/{bot}/draft", 422, source=deep)
+    assert "A key has at most 8 parts." in await admin.fill(f"/bots/{bot}/draft", 422, source=deep, publish="1")

@@ -65,6 +65,7 @@ _FAQ: Final = statement(
 
 _flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
 _FLOWS_CACHED: Final = 1000
+_NEWEST: Final = 2**31 - 1  # what the column holds
 
 
 async def names(workspace: str) -> dict[str, str]:
@@ -120,6 +121,8 @@ async def versions(workspace: str, bot_id: str) -> list[schema.BotVersion]:
 
 async def source(workspace: str, bot_id: str, version: int) -> tuple[str, str]:
     """The text of a published flow, and that of the version before it (empty for the first). Raise NotFound."""
+    if not 0 < version <= _NEWEST:
+        raise VersionNotFound
     found = await _TWO_SOURCES.rows(workspace=workspace, bot=bot_id, version=version)
     if not found or found[0]["version"] != version:
         raise VersionNotFound
@@ -162,15 +165,18 @@ async def session_by_start_key(key: bytes) -> VisitorSession | None:
     return await _session(await _BY_START.row(key=key))
 
 
-async def session(workspace: str, conversation_id: str, *, lock: bool = False) -> VisitorSession | None:
-    """The session of a conversation; `lock` locks it and the conversation until the transaction ends."""
-    found = await (_LOCK if lock else _BY_CONVERSATION).row(workspace=workspace, conversation=conversation_id)
-    return await _session(found)
+async def session(workspace: str, conversation_id: str) -> VisitorSession | None:
+    """The session of a conversation."""
+    return await _session(await _BY_CONVERSATION.row(workspace=workspace, conversation=conversation_id))
 
 
 async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSession:
-    """A session as it is now; `lock` as for `session`. Raise Conflict when it is gone."""
-    found = await session(before.workspace, before.conversation_id, lock=lock)
+    """A session as it is now, with the flow that it began with; `lock` locks it and the conversation until the
+    transaction ends. Raise Conflict when it is gone.
+    """
+    read = _LOCK if lock else _BY_CONVERSATION
+    row = await read.row(workspace=before.workspace, conversation=before.conversation_id)
+    found = await _session(row, before.flow)
     if found is None:
         raise AlreadyEnded
     return found
@@ -205,10 +211,10 @@ async def consents_of(workspace: str, lead_id: str) -> list[schema.Consent]:
     return [schema.Consent(*clock.texts(row)) for row in await _CONSENTS.rows(workspace=workspace, lead=lead_id)]
 
 
-async def _session(row: db.Row | None) -> VisitorSession | None:
+async def _session(row: db.Row | None, followed: Flow | None = None) -> VisitorSession | None:
     if row is None:
         return None
     workspace, conversation_id, bot_id, version, status, state, variables, *rest = row
     at = msgspec.structs.replace(msgspec.json.decode(state, type=State), variables=msgspec.json.decode(variables))
-    followed = await flow(workspace, bot_id, version or 0)
+    followed = followed or await flow(workspace, bot_id, version or 0)
     return VisitorSession(workspace, conversation_id, bot_id, followed, status, at, *rest)

@@ -21,6 +21,7 @@ from leadwire.infrastructure.db.engine import set_workspace as set_workspace
 from leadwire.infrastructure.db.hosts import Hosts, watch
 from leadwire.infrastructure.db.pool import Connection, Pool
 from leadwire.infrastructure.db.shares import Crowded as Crowded
+from leadwire.infrastructure.db.shares import workspace as workspace
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError

@@ -42,6 +42,8 @@ async def publish(
     file: Path, bot_id: str | None, name: str | None, origins: tuple[str, ...], workspace: str | None
 ) -> Result:
     """Publish the flow in FILE as a new version of a bot. New conversations run it."""
+    from leadwire.domain.bots.changes import drafts
+
     source = _text(file)
     parse.parse(source)
     owner = await _owner(bot_id, workspace) if bot_id else await the_workspace(workspace)
@@ -49,9 +51,9 @@ async def publish(
         entry.subject = bot_id = bot_id or await changes.create(owner, name or file.stem.replace("-", " ").capitalize())
         if origins:
             await changes.set_origins(owner, bot_id, origins)
-        await changes.save_draft(owner, bot_id, source)
+        await drafts.keep(owner, bot_id, source)
         before = (await reads.detail(owner, bot_id)).published_version or "none"
-        version = await changes.publish(owner, bot_id)
+        version = await changes.publish(owner, bot_id, source)
         entry.detail = f"version: {before} -> {version}"
     return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version}.")
 
@@ -62,6 +64,7 @@ async def publish(
 async def rollback(bot_id: str, version: int) -> Result:
     """Run an earlier version again, in new conversations."""
     owner = await _owner(bot_id)
+    await reads.flow(owner, bot_id, version)
     async with audited("bot.rolled_back", bot_id, owner) as entry:
         entry.detail = f"version: {(await reads.detail(owner, bot_id)).published_version} -> {version}"
         await changes.rollback(owner, bot_id, version)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -80,6 +81,12 @@ class PageContext(msgspec.Struct):
         filters = sorted({name for name, value in self.query.pairs if value.strip()} - _NO_FILTERS)
         detail = "" if subject or not filters else f"filters: {', '.join(filters)}"
         self.read = Entry(action, subject, detail)
+
+    @asynccontextmanager
+    async def change(self, action: str, subject: str = "") -> AsyncIterator[None]:
+        """A transaction that leaves an entry in the audit log."""
+        async with audit.transaction(self.me, action, subject) as self.entry:
+            yield
 
     async def note_edit(self, action: str, subject: str) -> None:
         """Note in the audit log that this person edits what saves itself; again only after a quarter of an hour."""

@@ -22,7 +22,6 @@ from litestar import HttpMethod, Request, route
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts import networks
-from leadwire.domain.accounts.audit import changes as audit_log
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.sign_in import changes as sign_in
 from leadwire.domain.accounts.sign_in.changes import sessions
@@ -92,7 +91,8 @@ def action(
 
     `confirmed` asks for the password again first, on a page that carries the form along. A `download` leaves the page
     as it is: after the password the page with the form is shown again. With `audit`, all of it is one transaction that
-    leaves an entry of this action, about the first parameter of the path, in the audit log.
+    leaves an entry of this action, about the first parameter of the path, in the audit log. Where something that
+    takes long comes first, the body makes that transaction itself (`PageContext.change`).
     """
     path = path.replace("}", ":str}")
 
@@ -148,9 +148,9 @@ async def _password(context: PageContext, *, download: bool) -> PageResponse | N
 
 async def _perform(context: PageContext, done: Declared, audit: str, shown_on: Declared | None) -> PageResponse:
     given = _parameters(context, done.path)
-    change = audit_log.transaction(context.me, audit, next(iter(given.values()), ""))
+    change = context.change(audit, next(iter(given.values()), "")) if audit else contextlib.nullcontext()
     try:
-        async with change if audit else contextlib.nullcontext(context.entry) as context.entry:
+        async with change:
             return await done.body(context, **given)
     except DomainError as refusal:
         if shown_on is None or not 400 <= refusal.status < 500:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leadwire.domain.bots.flow.nodes import Order
-from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, parse
+from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, parse, read
 from tests.domain.bots.flows import SMALL, small
 
 OPERATORS = "There are: contains, ends_with, eq, gt, gte, in, is_set, lt, lte, ne, not_set."
@@ -227,3 +227,37 @@ def test_no_json_breaks_the_reader(value):  # fmt: skip
     for document in ({"nodes": value}, {"format": 1, "start": "a", "nodes": [value]}):
         with pytest.raises(BadFlow):
             parse(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (".".join("a" * 9) + " = 1", 1),
+        ("\n[" + " . ".join("a" * 9) + "]", 2),
+        ('x = 1 # "\n"a".' + ".".join("b" * 8) + " = 1", 2),
+        ("x = '''\n'''\ny = " + "[" * 65 + "]" * 65, 3),
+        ("x = " + "{a=" * 65 + "1" + "}" * 65, 1),
+        ('{"a":\n' + "[" * 64 + "]" * 64 + "}", 2),
+        ("a." * 20_000 + "a = 1", 1),
+    ],
+)
+def test_what_is_nested_too_deeply_is_refused_before_it_is_parsed(text, line, monkeypatch):
+    monkeypatch.setattr(tomllib, "loads", None)
+    assert faults(text) == [("too_deep", None, line)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join("a" * 8) + " = 1",
+        "x = " + "[" * 64 + "]" * 64,
+        'x = "' + "." * 20 + "[" * 100 + '"',
+        "x = '" + "[" * 100 + "'  # '''" + "[" * 100,
+        'x = """\n"" \\" ' + "[" * 100 + '"""',
+        "x = '''\n'' " + "." * 20 + "'''''\n",
+        "x = [1.5, 2.5]\n" * 1 + "y = 1\n" + "".join(f"[[nodes]]\nid = {n}\n" for n in range(70)),
+        '{"a": "' + "[" * 100 + '\\"[[#", "b": 1}',
+    ],
+)
+def test_a_text_or_a_comment_is_not_nested(text):
+    assert read(text)

@@ -13,14 +13,13 @@ from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.changes.drafts import COUNT_BYTES
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.look import Look
-from leadwire.domain.bots.schema import BotNotFound, VersionNotFound
+from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.infrastructure import clock, cpu_work, db, ids
 from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 MAX_ORIGINS: Final = 50
-_NEWEST: Final = 2**31 - 1  # what the column holds
 LONGEST_DESCRIPTION: Final = 500
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
@@ -86,7 +85,7 @@ async def duplicate(workspace: str, bot_id: str, name: str) -> str:
         for entry in await reads.faq(workspace, bot_id):
             await add_faq_entry(workspace, copy, entry.question, entry.answer)
         if one.draft is not None:
-            await drafts.replace(workspace, copy, one.draft)
+            await drafts.keep(workspace, copy, one.draft)
     return copy
 
 
@@ -96,18 +95,34 @@ async def save_draft(workspace: str, bot_id: str, source: str) -> None:
     await drafts.replace(workspace, bot_id, source)
 
 
-async def publish(workspace: str, bot_id: str) -> int:
+async def usable(workspace: str, bot_id: str, draft: str | None = None) -> str:
+    """Return the draft, or the text that is to become it, if it can be published. Raise NotFound, Conflict, BadFlow.
+
+    What is live already may stay so, though rules may have become stricter since.
+    """
+    one = await reads.detail(workspace, bot_id)
+    draft = one.draft if draft is None else draft
+    if draft is None:
+        raise Conflict("There is no draft to publish.", code="no_draft")
+    published = one.published_version
+    if not published or draft != (await reads.source(workspace, bot_id, published))[0]:
+        await cpu_work.run(parse, draft)
+    return draft
+
+
+async def publish(workspace: str, bot_id: str, checked: str | None = None) -> int:
     """Make the draft what new conversations run. Return its version; publishing the same again changes nothing.
 
-    Raise NotFound, QuotaExceeded; Conflict when there is no draft.
+    `checked` is what `usable` has returned, for who is in a transaction. Raise NotFound, QuotaExceeded, BadFlow;
+    Conflict when there is no draft, or another one meanwhile.
     """
+    checked = await usable(workspace, bot_id) if checked is None else checked
     async with db.transaction():
         draft, published = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
-        if draft is None:
-            raise Conflict("There is no draft to publish.", code="no_draft")
+        if draft != checked:
+            raise Conflict("The draft has changed meanwhile. Publish it again.", code="draft_changed")
         if published and draft == (await reads.source(workspace, bot_id, published))[0]:
             return int(published)
-        await cpu_work.run(parse, draft)  # rules may have become stricter since it was saved
         version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=draft, now=clock.now())
         await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
         await quotas.check(workspace, "bot_versions", _COUNT_VERSIONS, bot=bot_id)
@@ -116,10 +131,11 @@ async def publish(workspace: str, bot_id: str) -> int:
 
 
 async def rollback(workspace: str, bot_id: str, version: int) -> None:
-    """Let new conversations run a version published before. The draft stays. Raise NotFound."""
-    if not 0 < version <= _NEWEST:
-        raise VersionNotFound
-    await reads.flow(workspace, bot_id, version)
+    """Let new conversations run a version published before, that still can (`reads.flow`). The draft stays.
+
+    Raise NotFound.
+    """
+    await reads.source(workspace, bot_id, version)
     await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
 
 

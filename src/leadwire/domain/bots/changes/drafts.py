@@ -1,7 +1,7 @@
 """Every change of a bot's draft: one after the other, each of which can be taken back."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -10,21 +10,28 @@ from leadwire.domain.bots import reads
 from leadwire.domain.bots.builder import editing
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.builder.rewriting import rewritten
-from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, read
+from leadwire.domain.bots.flow.parse import LARGEST, read
 from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.bots.table import Bot
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import param, sql, statement
-from leadwire.infrastructure.errors import Conflict, Invalid
+from leadwire.infrastructure.errors import Conflict, Invalid, Unavailable
 
 KEPT: Final = 50
 """Changes that can be taken back; fewer of a large flow, see `_KEPT_BYTES`."""
 _KEPT_BYTES: Final = 2_000_000  # of the drafts before, and of those after, unless they are fewer than three
 
+_TRIES: Final = 20
+
 _LOCK: Final = statement(
     Bot.select("draft", "draft_revision", "draft_authors")
     .where(Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
     .lock_rows("NO KEY UPDATE")  # visitors can begin conversations meanwhile, which refer to the bot
+)
+_READ: Final = statement(
+    Bot.select("draft", "draft_revision", "draft_authors").where(
+        Bot.workspace_id == param("workspace"), Bot.id == param("bot")
+    )
 )
 # The new draft; what it was before is kept, as far as there is room.
 _SAVE: Final = sql("""
@@ -52,40 +59,50 @@ Edit = Callable[[Draft], Draft]
 async def replace(
     workspace: str, bot_id: str, source: str, user_id: str | None = None, revision: int | None = None
 ) -> None:
-    """Save a text as the draft, also one that is no complete flow.
+    """Save a text as the draft, also one that is no complete flow. Raise as `keep`; BadFlow when it cannot be read."""
+    await cpu_work.run(read, source)
+    await keep(workspace, bot_id, source, user_id, revision)
 
-    Raise NotFound, QuotaExceeded; BadFlow when it cannot be read; Conflict when the draft has changed since its
-    `revision`, if that is given.
+
+async def keep(
+    workspace: str, bot_id: str, source: str, user_id: str | None = None, revision: int | None = None
+) -> None:
+    """Save a text that can be read as the draft.
+
+    Raise NotFound, QuotaExceeded; Conflict when the draft has changed since its `revision`, if that is given.
     """
-    raw = await cpu_work.run(read, source)
     async with db.transaction():
-        before, at, authors = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+        before, at, _ = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
         if revision not in (None, at) and before != source:
             raise Conflict("The draft has changed since you opened it.", code="draft_changed")
-        old = await cpu_work.run(_readable, before or "")
-        await _save(workspace, bot_id, source, user_id, _authors(authors, old, raw, user_id))
+        await _save(workspace, bot_id, source, user_id, {})
 
 
 async def edit(
     workspace: str, bot_id: str, user_id: str, change: Edit, seen: tuple[str, str] | None = None, tab: str = ""
 ) -> None:
-    """Edit the draft. `seen` is a step and its digest as the user saw it, from `editing.seen`. `tab` is the browser's
-    tab, whose own earlier edits are no conflict: it saves without waiting for its last answer.
+    """Edit the draft; again from the beginning when somebody else has changed it meanwhile. `seen` is a step and its
+    digest as the user saw it, from `editing.seen`. `tab` is the browser's tab, whose own earlier edits are no conflict:
+    it saves without waiting for its last answer.
 
     Raise NotFound, Invalid, QuotaExceeded, BadFlow; Conflict when that step has changed meanwhile, or there is no
-    draft.
+    draft; Unavailable when it changes again and again.
     """
     author = f"{user_id} {tab}"
-    async with db.transaction():
-        before, _, authors = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+    for _ in range(_TRIES):
+        before, revision, authors = await _READ.one(BotNotFound(), workspace=workspace, bot=bot_id)
         if before is None:
             raise Conflict("There is no draft to edit.", code="no_draft")
         known = msgspec.json.decode(authors, type=dict[str, str])
-        if seen and tab and known.get(seen[0]) == author:
-            seen = None
-        source, old, new = await cpu_work.run(_edited, before, change, seen)
-        if source != before:
-            await _save(workspace, bot_id, source, user_id, _authors(authors, old, new, author))
+        own = seen and tab and known.get(seen[0]) == author
+        source, old, new = await cpu_work.run(_edited, before, change, None if own else seen)
+        if source == before:
+            return None
+        async with db.transaction():
+            _, at, _ = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+            if at == revision:
+                return await _save(workspace, bot_id, source, user_id, _authors(known, old, new, author))
+    raise Unavailable("Others change this draft again and again. Try again.")
 
 
 async def undo(workspace: str, bot_id: str, user_id: str, *, redo: bool = False) -> None:
@@ -121,18 +138,11 @@ def _edited(before: str, change: Edit, seen: tuple[str, str] | None) -> tuple[st
     return source, old, new
 
 
-def _readable(source: str) -> Draft:
-    try:
-        return read(source)
-    except BadFlow:
-        return {}
-
-
-def _authors(stored: Any, old: Draft, new: Draft, by: str | None) -> dict[str, str]:
-    """Who changed each step last, once `by` (None: nobody on a screen) has turned `old` into `new`."""
-    known, before = msgspec.json.decode(stored, type=dict[str, str]), {one["id"]: one for one in editing.steps(old)}
+def _authors(known: Mapping[str, str], old: Draft, new: Draft, by: str) -> dict[str, str]:
+    """Who changed each step last, once `by` has turned `old` into `new`."""
+    before = {one["id"]: one for one in editing.steps(old)}
     return {
         one["id"]: author
         for one in editing.steps(new)
-        if (author := known.get(one["id"], "") if before.get(one["id"]) == one else by or "")
+        if (author := known.get(one["id"], "") if before.get(one["id"]) == one else by)
     }

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
+from leadwire.domain.bots.flow import depth
 from leadwire.domain.bots.flow.check import FlowError, errors_of
 from leadwire.domain.bots.flow.nodes import KINDS, MAX_NODES, Flow
 from leadwire.infrastructure.errors import FieldError, Invalid
@@ -87,6 +88,8 @@ def read(text: str) -> dict[str, Any]:
     """The data that `text` is, whatever is wrong with it as a flow. Raise BadFlow when it is neither TOML nor JSON."""
     if len(text) > LARGEST:
         raise BadFlow([FlowError("too_long", f"At most {LARGEST} characters.")])
+    if nested := depth.excess(text):
+        raise BadFlow([FlowError("too_deep", nested[1], line=nested[0])])
     try:
         raw: dict[str, Any] = msgspec.json.decode(text.encode()) if is_json(text) else tomllib.loads(text)
     except (msgspec.DecodeError, tomllib.TOMLDecodeError) as error:

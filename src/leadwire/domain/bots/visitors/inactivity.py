@@ -5,6 +5,7 @@ from typing import Final
 
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import visitor_sessions
+from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.statements import sql
@@ -29,6 +30,7 @@ _DUE: Final = sql(f"""
 SELECT id, workspace_id FROM ({_SILENT}) silent
 WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = 'silence' AND j.key = silent.id)
 ORDER BY updated_at LIMIT 500""")
+_ONE: Final = sql(f"{_SILENT} AND c.id = :conversation")
 _LOCK_ONE: Final = sql(f"{_SILENT} AND c.id = :conversation FOR UPDATE OF c SKIP LOCKED")
 
 
@@ -40,8 +42,10 @@ async def silent() -> list[Offer]:
 async def nudge_or_end(job: Claimed) -> Again | None:
     """Nudge or end a conversation, unless its visitor is back. What cannot be nudged is looked at until it ends."""
     try:
+        seen = await _ONE.row(conversation=job.key)
+        flow = None if seen is None or seen["over"] else await reads.flow(*seen[1:4])
         async with db.transaction():
-            await _nudge_or_end(job.key)
+            await _nudge_or_end(job.key, flow)
     except DomainError as error:  # it is full, or its flow is one that cannot be used any more
         names = {"workspace_id": job.workspace, "conversation_id": job.key}
         telemetry.log("silence.refused", level=logging.WARNING, error=error, **names)
@@ -49,15 +53,11 @@ async def nudge_or_end(job: Claimed) -> Again | None:
     return None
 
 
-async def _nudge_or_end(conversation_id: str) -> None:
+async def _nudge_or_end(conversation_id: str, flow: Flow | None) -> None:
     row = await _LOCK_ONE.row(conversation=conversation_id)
-    if row is None:
-        return
-    _, workspace, bot_id, version, over, _ = row
-    if over:
-        await conversations.end(workspace, conversation_id, "system", "silence")
-        return
-    flow = await reads.flow(workspace, bot_id, version)
-    if flow.nudge_text:
-        await conversations.add_message(workspace, conversation_id, "bot", flow.nudge_text)
-    await visitor_sessions.record_nudge(conversation_id)
+    if row and row["over"]:
+        await conversations.end(row["workspace_id"], conversation_id, "system", "silence")
+    elif row and flow:
+        if flow.nudge_text:
+            await conversations.add_message(row["workspace_id"], conversation_id, "bot", flow.nudge_text)
+        await visitor_sessions.record_nudge(conversation_id)

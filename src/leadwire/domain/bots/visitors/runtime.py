@@ -100,14 +100,13 @@ async def hand_off(session: VisitorSession) -> Turn:
     return turn_of(await reads.current(now), messages)
 
 
-async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
+async def hand_back(session: VisitorSession, user_id: str) -> None:
     """An operator gives the conversation back, and the bot goes on where it was. Raise as `inbox.give_back`."""
     async with db.transaction():
-        await inbox.give_back(workspace, conversation_id, user_id)
-        session = await reads.session(workspace, conversation_id, lock=True)
-        if session is not None:
-            state, effects = engine.enter(session.flow, session.state, session.state.at or session.flow.start)
-            await turn.write(session, state, effects)
+        await inbox.give_back(*session.place, user_id)
+        now = await reads.current(session, lock=True)
+        state, effects = engine.enter(now.flow, now.state, now.state.at or now.flow.start)
+        await turn.write(now, state, effects)
 
 
 def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:

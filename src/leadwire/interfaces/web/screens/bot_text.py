@@ -8,7 +8,7 @@ from leadwire.domain.bots.builder import blocks, text_diff
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow.check import FlowError
-from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, examined
+from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, examined, read
 from leadwire.domain.bots.schema import BotDetail
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Conflict
@@ -43,15 +43,18 @@ async def text(context: PageContext, bot_id: str) -> PageResponse:
     )
 
 
-@action("/bots/{bot_id}/draft", shown_on=text, largest=4 * LARGEST, audit="bot.draft_saved")
+@action("/bots/{bot_id}/draft", shown_on=text, largest=4 * LARGEST)
 async def save(context: PageContext, bot_id: str) -> PageResponse:
     """Keep a text as the draft, and with `publish` let new conversations run it."""
     source = context.form.raw("source").replace("\r\n", "\n")
     revision = None if context.form.on("mine") else context.form.number("revision")
-    await drafts.replace(context.workspace, bot_id, source, context.me.user_id, revision)
-    if context.form.on("publish"):
-        return await publish_draft(context, bot_id, "/text")
-    return context.redirect(f"/bots/{bot_id}/text", "The draft is saved.")
+    publishes, said = context.form.on("publish"), "The draft is saved."
+    await (changes.usable(context.workspace, bot_id, source) if publishes else cpu_work.run(read, source))
+    async with context.change("bot.draft_saved", bot_id):
+        await drafts.keep(context.workspace, bot_id, source, context.me.user_id, revision)
+        if publishes:
+            said = await publish(context, bot_id, source)
+    return context.redirect(f"/bots/{bot_id}/text", said)
 
 
 async def published(workspace: str, one: BotDetail) -> str:
@@ -75,12 +78,12 @@ def checked(source: str) -> tuple[Draft, list[FlowError]]:
         return {}, bad.flaws
 
 
-async def publish_draft(context: PageContext, bot_id: str, shown: str = "") -> PageResponse:
-    """Publish the draft and note it as the action's entry in the audit log."""
+async def publish(context: PageContext, bot_id: str, draft: str) -> str:
+    """Publish the draft, which is usable, and note it as the change's entry in the audit log. Return what to say."""
     before = (await reads.detail(context.workspace, bot_id)).published_version or "none"
-    version = await changes.publish(context.workspace, bot_id)
+    version = await changes.publish(context.workspace, bot_id, draft)
     context.entry.action, context.entry.detail = "bot.published", f"version: {before} -> {version}"
-    return context.redirect(f"/bots/{bot_id}{shown}", f"Published: new conversations run version {version}.")
+    return f"Published: new conversations run version {version}."
 
 
 def _lines(source: str) -> list[tuple[FlowError, str]]:

@@ -23,7 +23,7 @@ async def create(context: PageContext) -> PageResponse:
     flow = context.form.choice("flow", ("blank", *library.NAMES), "Choose what to start from.")
     context.entry.subject = bot_id = await changes.create(context.workspace, name)
     source = library.BLANK if flow == "blank" else library.text(flow)
-    await drafts.replace(context.workspace, bot_id, source, context.me.user_id)
+    await drafts.keep(context.workspace, bot_id, source, context.me.user_id)
     return context.redirect(f"/bots/{bot_id}")
 
 
@@ -42,13 +42,15 @@ async def versions(context: PageContext, bot_id: str) -> PageResponse:
     )
 
 
-@action("/bots/{bot_id}/rollback", shown_on=versions, audit="bot.rolled_back")
+@action("/bots/{bot_id}/rollback", shown_on=versions)
 async def rollback(context: PageContext, bot_id: str) -> PageResponse:
     """Let new conversations run a version published before; the draft stays."""
     version = context.form.number("version") or 0
-    before = (await reads.detail(context.workspace, bot_id)).published_version
-    context.entry.detail = f"version: {before} -> {version}"
-    await changes.rollback(context.workspace, bot_id, version)
+    await reads.flow(context.workspace, bot_id, version)
+    async with context.change("bot.rolled_back", bot_id):
+        before = (await reads.detail(context.workspace, bot_id)).published_version
+        context.entry.detail = f"version: {before} -> {version}"
+        await changes.rollback(context.workspace, bot_id, version)
     return context.redirect(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
 
 

@@ -85,10 +85,13 @@ async def live(context: PageContext, bot_id: str) -> PageResponse:
     return live_updates.stream(look, context.me.session_id)
 
 
-@action("/bots/{bot_id}/publish", shown_on=builder, audit="bot.published")
+@action("/bots/{bot_id}/publish", shown_on=builder)
 async def publish(context: PageContext, bot_id: str) -> PageResponse:
     """Let new conversations run the draft."""
-    return await bot_text.publish_draft(context, bot_id)
+    draft = await changes.usable(context.workspace, bot_id)
+    async with context.change("bot.published", bot_id):
+        said = await bot_text.publish(context, bot_id, draft)
+    return context.redirect(f"/bots/{bot_id}", said)
 
 
 @action("/bots/{bot_id}/steps", shown_on=builder)

@@ -26,7 +26,7 @@ from leadwire.interfaces.web.routes import action, screen
 
 _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
     "release": changes.release,  # back into the queue
-    "give-back": runtime.hand_back,  # to the bot
+    "give-back": changes.give_back,  # to the bot
     "end": due.end,
     "undo-end": due.undo_end,
     "wake": due.wake,
@@ -127,12 +127,16 @@ async def mark_seen(context: PageContext, conversation_id: str) -> PageResponse:
     return Response(None, status_code=204)
 
 
-@action("/inbox/{conversation_id}/{operation}", role="agent", shown_on=inbox, audit="conversation.changed")
+@action("/inbox/{conversation_id}/{operation}", role="agent", shown_on=inbox)
 async def do(context: PageContext, conversation_id: str, operation: str) -> PageResponse:
     if operation not in _OPERATIONS:
         raise Invalid(f"A conversation can be: {', '.join(_OPERATIONS)}.")
-    context.entry.action = f"conversation.{operation.replace('-', '_')}"
-    await _OPERATIONS[operation](context.workspace, conversation_id, context.me.user_id)
+    back = await bots.session(context.workspace, conversation_id) if operation == "give-back" else None
+    async with context.change(f"conversation.{operation.replace('-', '_')}", conversation_id):
+        if back:  # and the bot goes on
+            await runtime.hand_back(back, context.me.user_id)
+        else:
+            await _OPERATIONS[operation](context.workspace, conversation_id, context.me.user_id)
     return again(context, conversation_id)
 
 

@@ -287,6 +287,18 @@ async def test_nobody_is_led_to_a_provider_of_strangers(admin, stranger, liar):
     assert "No provider is known" in await stranger.fill("/sign-in/sso", email="ada@example.org")
 
 
+async def test_an_address_with_two_at_signs_is_of_no_domain(admin, stranger, provider):
+    """Older versions took one from a provider whose domain is behind the last."""
+    other, _ = await workspaces.create("Other")
+    await db.rows(
+        "INSERT INTO user_account (id, workspace_id, email, role, created_at)"
+        " VALUES ('user_x', $1, 'x@example.org@other.example', 'agent', now())",
+        other,
+    )
+    assert "Continue with Acme ID" in await stranger.fill("/sign-in/sso", email="new@example.org")
+    assert "No provider is known" in await stranger.fill("/sign-in/sso", email="new@example.com@example.org")
+
+
 async def test_another_site_does_not_turn_somebody_into_somebody_else(admin, stranger, provider, liar):
     elsewhere = {"sec-fetch-site": "cross-site"}
     asked = await admin.get(f"/sso/{provider}?next=/leads", headers=elsewhere)

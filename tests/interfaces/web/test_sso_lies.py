@@ -120,6 +120,9 @@ LIES = {
     "a domain before ours": ("foreign_domain", claims(email="grace@evil-example.org")),
     "no e-mail": ("no_email", claims(email=None)),
     "two addresses": ("no_email", claims(email="eve@evil.example,grace@example.org")),
+    "two @, ours behind the last": ("no_email", claims(email="grace@beta.example@example.org")),
+    "two @, ours behind the first": ("no_email", claims(email="grace@example.org@beta.example")),
+    "a name before it": ("no_email", claims(email="Grace <grace@example.org>")),
     "a line break": ("no_email", claims(email="grace\r\nBcc: eve@example.org")),
     "another person's userinfo": (
         "wrong_userinfo",

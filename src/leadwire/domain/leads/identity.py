@@ -3,24 +3,16 @@
 import re
 from typing import Final
 
-import email_validator
 import phonenumbers
 
-# Only the form is checked, so that addresses on a company's `.local` or `.test` domain are valid.
-email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
+from leadwire.infrastructure import email_address
 
-_LONGEST_LOCAL_PART: Final = 64  # octets (RFC 5321 section 4.5.3.1.1); the library minds the whole address only
 _EXTENSION: Final = re.compile(r"(?:ext|x)[^a-z]*$", re.IGNORECASE)
 
 
 def email(text: str) -> str:
     """`text` trimmed, its domain in lower case (RFC 5321 section 2.4). Raise ValueError when it is no address."""
-    try:
-        parts = email_validator.validate_email(text.strip(), check_deliverability=False)
-    except email_validator.EmailNotValidError as error:
-        raise ValueError(str(error)) from error
-    if len(parts.local_part.encode()) > _LONGEST_LOCAL_PART:
-        raise ValueError(f"The part before the @-sign is longer than {_LONGEST_LOCAL_PART} bytes.")
+    parts = email_address.read(text, dotted=True)
     return f"{parts.local_part}@{parts.domain.lower()}"
 
 

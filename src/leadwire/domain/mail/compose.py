@@ -15,6 +15,7 @@ import email_validator
 import jinja2
 
 from leadwire.domain.mail.schema import Claimed, Contents
+from leadwire.infrastructure import email_address
 from leadwire.infrastructure.errors import Invalid, invalid_field
 from leadwire.infrastructure.settings import Settings
 
@@ -39,7 +40,7 @@ class Block(NamedTuple):
 
 def address(text: str) -> str:
     """An address that mail can be sent to, in lower case. Raise Invalid, as for line breaks and names before it."""
-    return _parts(text.strip()).normalized.lower()
+    return _parts(text).normalized.lower()
 
 
 def content(kind: str, contents: Contents, base: str) -> Content:
@@ -93,9 +94,9 @@ def sender(settings: Settings) -> str:
 
 
 def _parts(text: str) -> email_validator.ValidatedEmail:
-    try:  # an office's own `.local` domain is accepted: whether mail arrives is not our question
-        return email_validator.validate_email(text, check_deliverability=False, globally_deliverable=False)
-    except email_validator.EmailNotValidError as error:
+    try:
+        return email_address.read(text)
+    except ValueError as error:
         raise invalid_field("/email", "not_an_email", "This is not an e-mail address.") from error
 
 

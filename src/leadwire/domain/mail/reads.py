@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents, MailListed, State, Suppressed
 from leadwire.domain.mail.table import Mail, MailSuppression
 from leadwire.infrastructure import clock, secret_box, settings
@@ -43,8 +44,8 @@ def is_mailbox() -> bool:
 
 
 async def reaches(workspace: str, address: str) -> bool:
-    """Whether a mail of this workspace to this address would be sent."""
-    return enabled() and not await _IS_SUPPRESSED.rows(workspace=workspace, address=address.strip().lower())
+    """Whether a mail of this workspace to this address would be sent. Raise Invalid when it is none."""
+    return enabled() and not await _IS_SUPPRESSED.rows(workspace=workspace, address=compose.address(address))
 
 
 async def suppressed(workspace: str) -> list[Suppressed]:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
+from leadwire.infrastructure import email_address
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
@@ -19,14 +20,14 @@ _FIND: Final = statement(
     .order_by("created_at", "id")
 )
 # The providers that may assert an address of this domain. Anybody can enter any domain, so it has to be one of which
-# people have accounts in that workspace and in no other: nobody is led to a provider of strangers.
-_FOR_DOMAIN: Final = sql("""
+# people have accounts in that workspace and in no other: nobody is led to a provider of strangers. With two @, as older
+# versions took it from a provider, an address is of no domain.
+_OF_DOMAIN: Final = "split_part(lower(u.email), '@', 2) = :domain AND u.email NOT LIKE '%@%@%'"
+_FOR_DOMAIN: Final = sql(f"""
 SELECT p.id, p.name FROM identity_provider p JOIN workspace w ON w.id = p.workspace_id
 WHERE p.domains @> ARRAY[:domain] AND p.client_secret IS NOT NULL AND w.suspended_at IS NULL
-    AND EXISTS (SELECT 1 FROM user_account u
-        WHERE split_part(lower(u.email), '@', 2) = :domain AND u.workspace_id = p.workspace_id)
-    AND NOT EXISTS (SELECT 1 FROM user_account u
-        WHERE split_part(lower(u.email), '@', 2) = :domain AND u.workspace_id <> p.workspace_id)
+    AND EXISTS (SELECT 1 FROM user_account u WHERE {_OF_DOMAIN} AND u.workspace_id = p.workspace_id)
+    AND NOT EXISTS (SELECT 1 FROM user_account u WHERE {_OF_DOMAIN} AND u.workspace_id <> p.workspace_id)
 ORDER BY p.created_at, p.id""")
 
 _IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(Workspace.id == param("workspace")))
@@ -75,8 +76,11 @@ async def one(provider_id: str, workspace: str | None = None) -> Provider:
 
 async def for_email(email: str) -> list[tuple[str, str]]:
     """Id and name of the providers for an e-mail address. Depends on its domain alone."""
-    domain = email.strip().lower().rpartition("@")[2]
-    return [(row["id"], row["name"]) for row in await _FOR_DOMAIN.rows(domain=domain)] if domain else []
+    try:
+        domain = email_address.read(email).ascii_domain.lower()
+    except ValueError:
+        return []
+    return [(row["id"], row["name"]) for row in await _FOR_DOMAIN.rows(domain=domain)]
 
 
 async def is_enforced(workspace: str) -> bool:

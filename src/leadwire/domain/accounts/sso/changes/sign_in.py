@@ -19,7 +19,7 @@ from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
 from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserAccount, UserIdentity
-from leadwire.infrastructure import clock, db, ids, telemetry
+from leadwire.infrastructure import clock, db, email_address, ids, telemetry
 from leadwire.infrastructure.db.statements import NOW, columns, insert, named, param, statement
 from leadwire.infrastructure.errors import Conflict, WorkspaceSuspended
 
@@ -107,9 +107,10 @@ async def sign_out(provider: Provider, token: str) -> int:
 def _email(provider: Provider, claims: Claims) -> str:
     """The address that the provider vouches for, in lower case. Raise SignOnRefused."""
     email = (claims.email or "").strip().lower()
-    local, _, domain = email.rpartition("@")
-    if not local or len(email) > 254 or not email.isprintable() or any(sign in email for sign in ' ,;<>"\\'):
-        raise SignOnRefused("no_email")
+    try:
+        domain = email_address.read(email).ascii_domain
+    except ValueError as error:
+        raise SignOnRefused("no_email") from error
     if domain not in provider.domains:
         raise SignOnRefused("foreign_domain")
     if not (claims.email_is_verified or provider.trusts_email):

@@ -1,0 +1,20 @@
+"""E-mail addresses, read in the same way wherever one enters. Only the form is checked: whether mail arrives is not."""
+
+from typing import Final
+
+import email_validator
+from email_validator import ValidatedEmail
+
+email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()  # a company's own `.local` or `.test`
+_LONGEST_LOCAL_PART: Final = 64  # octets (RFC 5321 section 4.5.3.1.1); the library minds the whole address only
+
+
+def read(text: str, *, dotted: bool = False) -> ValidatedEmail:
+    """Return the parts of one address and nothing else; its domain must have a dot if `dotted`.
+
+    Raise ValueError, as for two @, a line break or a name before it.
+    """
+    parts = email_validator.validate_email(text.strip(), check_deliverability=False, globally_deliverable=dotted)
+    if len(parts.local_part.encode()) > _LONGEST_LOCAL_PART:
+        raise ValueError(f"The part before the @-sign is longer than {_LONGEST_LOCAL_PART} bytes.")
+    return parts

@@ -12,11 +12,11 @@ from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.domain.privacy import changes as privacy
-from leadwire.domain.webhooks import changes, reads, receivers, redrives
+from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, ids
-from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.errors import Invalid, NotFound
 from tests import jobs, make
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
@@ -160,20 +160,22 @@ async def test_a_hole_is_found_and_sent_again_with_its_number(workspace, bot, wi
     await wire.turn()
     receiver.answer = 204
     await changes.enable(workspace, made)
-    asks = receivers.Receiver(made, workspace)
+    (event_id,) = await reads.events_of_numbers(workspace, made, 2, 2)
+    (found,) = await reads.deliveries_of(workspace, event_id, made)
+    assert (found.sequence, found.state) == (2, "dead")
     receiver.deliveries.clear()
-    assert await receivers.replay(asks, 2, 3) == 2, "a delivered one too"
-    assert await receivers.replay(asks, 2, 3) == 0, "they wait"
+    assert await redrives.redrive_numbers(workspace, made, 2, 3) == 2, "a delivered one too"
+    assert await redrives.redrive_numbers(workspace, made, 2, 3) == 0, "they wait"
     await wire.turn()
     assert sorted(arrived(receiver)) == [2, 3]
     await people(workspace, bot, 1)
     await wire.turn()
     assert arrived(receiver)[-1] == 5
-    assert await receivers.replay(asks, 9, 9) == 0, "no number yet"
-    for first, last in ((3, 2), (1, 1001)):
-        with pytest.raises(Invalid):
-            await receivers.replay(asks, first, last)
-    assert await receivers.replay(receivers.Receiver(made, "ws_other"), 2, 3) == 0
+    for first, last, error in ((9, 9, NotFound), (3, 2, Invalid), (1, 1001, Invalid)):
+        with pytest.raises(error):
+            await redrives.redrive_numbers(workspace, made, first, last)
+    with pytest.raises(NotFound):
+        await redrives.redrive_numbers("ws_other", made, 2, 3)
 
 
 async def test_a_redrive_keeps_numbers_and_a_replay_gives_new_ones_to_what_had_none(workspace, bot, wire, receiver):
@@ -202,10 +204,10 @@ async def test_what_is_erased_or_canceled_keeps_its_number(workspace, bot, wire,
     one, _ = await people(workspace, bot, 2)
     await wire.turn()
     await privacy.erase_lead(workspace, one.id)
-    (event_id,) = [event for event, sequence in (await kept()).items() if sequence == 1]
+    (event_id,) = await reads.events_of_numbers(workspace, made, 1, 1)
     (found,) = await reads.deliveries_of(workspace, event_id, made)
     assert (found.state, found.body) == ("cancelled", "")
-    assert await receivers.replay(receivers.Receiver(made, workspace), 1, 2) == 0
+    assert await redrives.redrive_numbers(workspace, made, 1, 2) == 0
     await changes.delete(workspace, made)
     assert await db.value("SELECT count(*) FROM endpoint_sequence") == 0
 

@@ -13,7 +13,7 @@ from leadwire.domain.feed.reads import MOST_WAITING
 from leadwire.domain.leads.schema import MAX_CUSTOM_BYTES, MAX_CUSTOM_FIELDS
 from leadwire.domain.search import asked, documents, jobs
 from leadwire.domain.search import reads as search
-from leadwire.domain.webhooks.receivers import MOST_NUMBERS
+from leadwire.domain.webhooks.reads import MOST_NUMBERS
 from leadwire.infrastructure.idempotency_store import KEPT
 from leadwire.infrastructure.rate_limit import BURST
 from leadwire.infrastructure.settings import LARGEST_WEBHOOK, Settings

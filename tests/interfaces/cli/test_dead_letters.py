@@ -1,4 +1,4 @@
-"""`leadwire dead-letters show` and `redrive`, of one event."""
+"""`leadwire dead-letters` with numbers: a receiver that misses some finds them, and has exactly these sent again."""
 
 import asyncio
 import json
@@ -12,27 +12,25 @@ from tests.flows.commands import run
 from tests.interfaces.cli.test_endpoints import access
 
 
-async def test_one_event_is_shown_with_its_numbers_and_sent_again(servers, workspace, bot, wire, receiver):
+async def test_missing_numbers_are_shown_and_sent_again(servers, workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     await changes.configure(workspace, made.id, EndpointChange(numbered=True))
-    receiver.answer = 410
-    for _ in range(2):
+    for _ in range(3):
         await make.lead(workspace, bot, email=f"{ids.new('x')}@example.com")
     await wire.turn()
-    await changes.enable(workspace, made.id)
-    receiver.answer = 204
-    event = next(one.webhook_id for one in receiver.deliveries if one.headers["x-service-sequence"] == "2")
 
     async def dead_letters(*words: str):
         return await asyncio.to_thread(run, "dead-letters", *words, **access(servers))
 
-    done = await dead_letters("show", event, "--json")
-    assert [(one["sequence"], one["state"]) for one in json.loads(done.stdout)] == [(2, "dead")]
-    assert f"number 2: lead.created to {made.id}" in (await dead_letters("show", event, "--endpoint", made.id)).stdout
-    assert (await dead_letters("redrive", event)).stdout == "1 dead letter sent again.\n"
+    these = ("--endpoint", made.id, "--sequence", "2-3")
+    done = await dead_letters("show", *these, "--json")
+    assert [(one["sequence"], one["state"]) for one in json.loads(done.stdout)] == [(2, "delivered"), (3, "delivered")]
+    assert "number 2: lead.created to" in (await dead_letters("show", *these)).stdout
+    assert (await dead_letters("redrive", *these)).stdout == "2 deliveries sent again.\n"
     await wire.turn()
-    assert [one.webhook_id for one in receiver.deliveries].count(event) == 2
-    done = await dead_letters("show", ids.new("evt"))
+    assert sorted(one.headers["x-service-sequence"] for one in receiver.deliveries) == ["1", "2", "2", "3", "3"]
+    done = await dead_letters("show", "--endpoint", made.id, "--sequence", "9")
     assert done.returncode == 1
-    assert "There is no delivery" in done.stderr
-    assert (await dead_letters("redrive")).returncode == 2
+    assert "has such a number" in done.stderr
+    for wrong in (("--sequence", "2"), ("--endpoint", made.id), ("evt_1", *these), (*these[:-1], "x")):
+        assert (await dead_letters("redrive", *wrong)).returncode == 2

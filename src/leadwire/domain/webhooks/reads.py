@@ -13,8 +13,9 @@ from leadwire.domain.webhooks import custom_headers
 from leadwire.domain.webhooks.schema import SOON, Attempt, Delivery, DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.errors import Invalid, NotFound
 
+MOST_NUMBERS: Final = 1000  # at once
 _COLUMNS: Final = columns(WebhookEndpoint, " ".join(Endpoint.__struct_fields__))
 _OF_WORKSPACE: Final = if_given(WebhookEndpoint.workspace_id, "workspace")
 _ENDPOINTS: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id"))
@@ -39,6 +40,10 @@ _DELIVERIES: Final = sql(f"""
 SELECT {_LISTED}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), v.body, d.test, d.generation,
     d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent
 {_OF} AND d.event_id = :event_id ORDER BY d.endpoint_id""")
+# The events whose deliveries to an endpoint have these numbers.
+_NUMBERED: Final = sql("""
+SELECT event_id FROM every_delivery WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last
+ORDER BY sequence""")
 # Client certificates that end before a time, the first to end first.
 _CERTIFICATES_ENDING: Final = sql("""
 SELECT id, certificate_subject, certificate_ends_at FROM webhook_endpoint WHERE certificate_ends_at < :before
@@ -84,6 +89,16 @@ async def deliveries_of(
     if not found and not awaited:
         raise NotFound(f"There is no delivery of {event_id}.")
     return [await _with_history(row) for row in found]
+
+
+async def events_of_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> list[str]:
+    """Return the events that an endpoint was or will be sent with these numbers. Raise NotFound, Invalid."""
+    if not 0 <= last - first < MOST_NUMBERS:
+        raise Invalid(f"Numbers are from N to M, at most {MOST_NUMBERS} at once.")
+    found = await _NUMBERED.rows(endpoint_id=(await endpoint(workspace, endpoint_id)).id, first=first, last=last)
+    if not found:
+        raise NotFound(f"No delivery to {endpoint_id} has such a number: it is not given yet, or past retention.")
+    return [row["event_id"] for row in found]
 
 
 async def _with_history(row: db.Row) -> DeliveryDetail:

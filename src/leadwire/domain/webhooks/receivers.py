@@ -24,7 +24,6 @@ _BY_TOKEN: Final = sql("""
 SELECT e.id, e.workspace_id, w.suspended_at IS NOT NULL
 FROM webhook_endpoint e JOIN workspace w ON w.id = e.workspace_id WHERE e.token = :token""")
 
-MOST_NUMBERS: Final = 1000  # at once
 _POLL: Final = 0.25  # seconds
 
 
@@ -103,8 +102,8 @@ async def checkpoint(receiver: Receiver, after: int) -> Signed:
 
 async def replay(receiver: Receiver, first: int, last: int) -> int:
     """Send what has ended with these numbers again. Return how many deliveries. Raise Invalid."""
-    if not 0 <= last - first < MOST_NUMBERS:
-        raise Invalid(f"Numbers are from `first` to `last`, at most {MOST_NUMBERS} at once.")
+    if not 0 <= last - first < reads.MOST_NUMBERS:
+        raise Invalid(f"Numbers are from `first` to `last`, at most {reads.MOST_NUMBERS} at once.")
     count = await redrive.redrive_numbers(receiver.workspace, receiver.endpoint_id, first, last)
     telemetry.log("receiver.replayed", endpoint_id=receiver.endpoint_id, first=first, last=last, deliveries=count)
     return count

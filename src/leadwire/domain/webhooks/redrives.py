@@ -109,6 +109,15 @@ async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> None:
         raise Conflict(why, code="wrong_state")
 
 
+async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> int:
+    """Send what has these numbers to a numbered endpoint again, delivered or dead. Return how many deliveries.
+
+    Raise NotFound when there is no such endpoint or number, Invalid.
+    """
+    await reads.events_of_numbers(workspace, endpoint_id, first, last)
+    return await rows.redrive_numbers(workspace, endpoint_id, first, last)
+
+
 async def move(workspace: str | None, job_id: str, step: str) -> Redrive:
     """Take the step `pause`, `resume` or `cancel`; what was put back to wait stays so.
 

@@ -1,16 +1,44 @@
 """`leadwire dead-letters`: deliveries whose attempts have all failed, and sending them again."""
 
+import re
+from collections.abc import Callable
+from typing import Final
+
 import click
 
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.interfaces.cli.lazy import lazily
-from leadwire.interfaces.cli.runtime import Result, command
+from leadwire.interfaces.cli.runtime import Result, Work, command, running
 
 with lazily():
     from leadwire.domain.webhooks import reads, redrives
 
 
-_event = click.argument("event", metavar="EVENT_ID")
+def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", text)
+    if not found:
+        raise click.BadParameter("a number such as 17, or a range such as 17-20")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _checked(work: Work) -> Callable[..., Result]:
+    """Check that there is either EVENT_ID or `--sequence`, before anything is connected to."""
+
+    def checked(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
+        if (event is None) == (numbers is None) or (numbers and not endpoint):
+            raise click.UsageError("Give an EVENT_ID, or --endpoint and --sequence.")
+        return running(work)(event=event, endpoint=endpoint, numbers=numbers)
+
+    return checked
+
+
+_NUMBERS_HELP: Final = (
+    "Instead of an event: the deliveries to a numbered endpoint with these numbers, delivered ones too."
+)
+_event = click.argument("event", metavar="[EVENT_ID]", required=False)
+_sequence = click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=_NUMBERS_HELP)
 
 
 dead_letters = click.Group("dead-letters", help="Deliveries whose attempts have all failed.")
@@ -34,22 +62,29 @@ async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
     return Result({"total": total, "dead_letters": found}, "\n".join(lines))
 
 
-@command(dead_letters, "show")
+@command(dead_letters, "show", _checked)
 @_event
+@_sequence
 @click.option("--endpoint", metavar="ID")
-async def show_(event: str, endpoint: str | None) -> Result:
-    """Show the deliveries of one event, in any state: body, attempts, responses."""
-    found = await reads.deliveries_of(None, event, endpoint)
+async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
+    """Show the deliveries of one event, or with some numbers, in any state: body, attempts, responses."""
+    events = [event] if event else await reads.events_of_numbers(None, endpoint or "", *(numbers or ()))
+    found = [delivery for one in events for delivery in await reads.deliveries_of(None, one, endpoint)]
     return Result(found, "\n".join(line for delivery in found for line in _lines(delivery)))
 
 
-@command(dead_letters)
+@command(dead_letters, run=_checked)
 @_event
+@_sequence
 @click.option("--endpoint", metavar="ID", help="Only the delivery to this endpoint.")
-async def redrive(event: str, endpoint: str | None) -> Result:
+async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
     """Send the dead letters of one event again, with a new series of attempts. For many: `leadwire redrives start`."""
-    count = await redrives.redrive_event(None, event, endpoint)
-    return Result({"redriven": count}, f"{count} dead letter{'' if count == 1 else 's'} sent again.")
+    if event:
+        count = await redrives.redrive_event(None, event, endpoint)
+    else:
+        count = await redrives.redrive_numbers(None, endpoint or "", *(numbers or ()))
+    what = ("dead letter", "dead letters") if event else ("delivery", "deliveries")
+    return Result({"redriven": count}, f"{count} {what[count != 1]} sent again.")
 
 
 def _lines(delivery: DeliveryDetail) -> list[str]:

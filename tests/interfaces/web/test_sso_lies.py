@@ -4,13 +4,14 @@ import time
 from datetime import timedelta
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from leadwire.domain.accounts.sso import discovery
 from leadwire.domain.accounts.sso.faults import FAULTS
 from leadwire.infrastructure import clock, db
 from tests.oidc.lying import (
     CLIENT,
+    EC,
     RSA,
     b64,
     jwk,
@@ -23,6 +24,7 @@ from tests.oidc.lying import (
 )
 
 OTHER = rsa.generate_private_key(65537, 2048)
+OTHER_EC = ec.generate_private_key(ec.SECP256R1())
 SHORT = rsa.generate_private_key(65537, 1024)
 NOW = int(time.time())
 
@@ -97,6 +99,7 @@ LIES = {
     "PS256 said, RS256 done": ("wrong_signature", signed(header={"alg": "PS256"})),
     "ES256 with a key for RSA": ("unknown_key", signed(header={"alg": "ES256"})),
     "another key of that name": ("wrong_signature", signed(key=OTHER)),
+    "another ES256 key of that name": ("wrong_signature", signed(alg="ES256", key=OTHER_EC, keys=[jwk(EC, "one")])),
     "its own key in the header": ("wrong_signature", signed(key=OTHER, header={"jwk": jwk(OTHER, "one")})),
     "a key nobody published": ("unknown_key", signed(key=OTHER, kid="two")),
     "no kid, two keys": ("unknown_key", signed(header={"kid": None}, keys=[jwk(RSA, "one"), jwk(OTHER, "two")])),

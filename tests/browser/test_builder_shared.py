@@ -1,5 +1,7 @@
 """One flow in two windows, of two people or of one, and in two views: nothing is overwritten without asking."""
 
+import asyncio
+
 import pytest
 from playwright.async_api import expect
 
@@ -50,6 +52,37 @@ async def test_two_people_edit_one_flow(redis, page, visit, browser, door, works
         await ada.panel.get_by_role("button", name="Save mine").click()
         await expect(ada.step("Message: Ada was here")).to_be_visible()
         await expect(grace.step("Message: Ada was here")).to_be_visible()
+    visit.complaints = [told for told in visit.complaints if "409" not in told]
+
+
+async def test_what_was_refused_stays_when_the_page_follows_a_change(
+    redis, page, visit, browser, door, workspace, bot_id
+):
+    steps, free = f"**/bots/{bot_id}/steps/welcome", asyncio.Event()
+
+    async def hold(route):
+        await free.wait()
+        await route.continue_()
+
+    await page.goto(f"{door}/bots/{bot_id}?step=welcome")
+    ada = Builder(page)
+    await page.route(steps, hold)
+    async with page.expect_request(steps):
+        await ada.field("Message").press_sequentially("?")
+    async with visiting(browser) as other:
+        theirs = await signed_in(other, door, workspace, "grace@example.org")
+        await theirs.goto(f"{door}/bots/{bot_id}?step=welcome")
+        await Builder(theirs).writes("Message", "Grace was here")
+    await ada.field("Message").fill(
+        "Ada was here"
+    )  # while the first is being saved: the whole panel comes with the next
+    async with page.expect_response(lambda answer: answer.request.method == "GET" and "/live" not in answer.url):
+        await ada.field("Message").blur()
+        free.set()
+    await expect(ada.panel.get_by_role("button", name="Save mine")).to_be_visible()
+    await expect(ada.field("Message")).to_have_value("Ada was here")
+    await ada.panel.get_by_role("button", name="Save mine").click()
+    await expect(ada.step("Message: Ada was here")).to_be_visible()
     visit.complaints = [told for told in visit.complaints if "409" not in told]
 
 

@@ -76,6 +76,13 @@ async def opened(page, visitor):
     await expect(page.locator("#log")).to_have_attribute("data-scroll", visitor.conversation)
 
 
+async def shortcut(page, letter):
+    """Press a shortcut, from the field that a click on a thread leads to, and Enter where it offers a button."""
+    await page.keyboard.press("Escape")
+    await page.keyboard.press(letter)
+    await page.keyboard.press("Enter")
+
+
 async def one_in(page, visitor, place):
     await expect(row(page, visitor)).to_have_attribute("data-place", place)
 
@@ -87,7 +94,7 @@ async def value(column, visitor):
 async def answered(agent, visitor):
     """Take a conversation and send a saved reply, by the keyboard."""
     await opened(agent, visitor)
-    await agent.keyboard.press("a")
+    await shortcut(agent, "a")
     await one_in(agent, visitor, "mine")
     await agent.keyboard.press("r")
     await agent.keyboard.type("/hel")
@@ -131,13 +138,12 @@ async def test_ten_threads_are_worked_through(agent, door, workspace, crowd, bro
     ended, undone, snoozed, assigned, noted, known, returned, *_ = people
     for visitor in (ended, undone):
         await opened(agent, visitor)
-        await agent.keyboard.press("e")
+        await shortcut(agent, "e")
         await expect(agent.locator("#state")).to_contain_text("ends in a few seconds")
     await agent.get_by_role("button", name="Undo").click()
     await expect(agent.locator("#state")).not_to_contain_text("ends in a few seconds")
     await opened(agent, snoozed)
-    await agent.keyboard.press("s")
-    await agent.get_by_role("button", name="For an hour").click()
+    await shortcut(agent, "s")  # for an hour
     await one_in(agent, snoozed, "snoozed")
     await opened(agent, assigned)
     await agent.get_by_label("Assign to").select_option("zoe@example.org")
@@ -197,7 +203,8 @@ async def test_the_keyboard_is_for_whoever_does_not_type(agent, door, crowd):
     for key, there in (("j", first), ("j", second), ("j", second), ("k", first)):
         await agent.keyboard.press(key)
         await expect(row(agent, there)).to_have_attribute("aria-current", "true")
-    await agent.keyboard.press("a")
+    await expect(agent.get_by_role("button", name="Take", exact=True)).to_be_visible()
+    await shortcut(agent, "a")
     await one_in(agent, first, "mine")
     answer = agent.get_by_label("Answer", exact=True)
     await agent.keyboard.press("r")

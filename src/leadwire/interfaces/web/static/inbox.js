@@ -1,4 +1,4 @@
-// The inbox: alerts, shortcuts, menus by / and @, who types, what is new. Pages work without this file.
+// The inbox: alerts, shortcuts, who types, what is new. Pages work without this file.
 const inbox = () => document.querySelector("#inbox");
 const log = () => document.querySelector("#log");
 const answer = () => document.querySelector("#answer textarea");
@@ -119,66 +119,13 @@ addEventListener("typing", (event) => {
   setTimeout(tellTyping, 6050);
 });
 
-// ---- menus: saved replies by / and colleagues by @
-
-const menu = Object.assign(document.createElement("div"), { id: "choices", className: "card", role: "listbox", hidden: true });
-let field, picks = [], at = 0;
-
-function choicesFor(box) {
-  const before = box.value.slice(0, box.selectionStart), replies = box === answer();
-  const word = (replies ? /(?:^|\n)\/([^\n]{0,60})$/ : /(?:^|\s)@([\w.+-]{0,60})$/).exec(before)?.[1];
-  if (word === undefined) return [];
-  const all = [...document.querySelectorAll(replies ? ".picks a.button" : "#colleagues option")].map((one) => (replies
-    ? { text: one.textContent, about: one.title, pick: () => { replace(box, word.length + 1, ""); one.click(); } } // the server fills in the name
-    : { text: one.value, about: "", pick: () => replace(box, word.length, `${one.value} `) }));
-  return all.filter(({ text }) => text.toLowerCase().includes(word.toLowerCase()));
-}
-
-function replace(box, length, text) {
-  const end = box.selectionStart;
-  box.setRangeText(text, end - length, end, "end");
-  box.dispatchEvent(new Event("input", { bubbles: true }));
-  box.focus();
-}
-
-function showMenu(box) {
-  field = box;
-  picks = choicesFor(box).slice(0, 8);
-  at = 0;
-  menu.hidden = !picks.length;
-  if (menu.hidden) return box.removeAttribute("aria-activedescendant");
-  menu.replaceChildren(...picks.map(({ text, about, pick }, number) => {
-    const one = Object.assign(document.createElement("div"), { id: `choice-${number}`, role: "option", textContent: text });
-    if (about) one.append(Object.assign(document.createElement("small"), { textContent: about }));
-    one.addEventListener("pointerdown", (event) => { event.preventDefault(); menu.hidden = true; pick(); });
-    return one;
-  }));
-  if (!menu.isConnected) document.querySelector("main").append(menu);
-  menu.ariaLabel = box === answer() ? "Saved replies" : "Colleagues";
-  const rect = box.getBoundingClientRect();
-  menu.style.left = `${rect.left}px`;
-  menu.style.width = `${Math.min(rect.width, 420)}px`;
-  menu.style.bottom = `${innerHeight - rect.top + 4}px`;
-  mark(0);
-}
-
-function mark(step) {
-  at = (at + step + picks.length) % picks.length;
-  [...menu.children].forEach((one, number) => (one.ariaSelected = String(number === at)));
-  field.setAttribute("aria-activedescendant", `choice-${at}`);
-}
-
 addEventListener("input", (event) => {
   const box = event.target;
-  if (!box.matches?.("#answer textarea, #notes textarea")) return;
-  showMenu(box);
   if (box === answer() && box.value && Date.now() - typedAt > 3000) {
     typedAt = Date.now();
     post(`/inbox/${conversation()}/typing`, {});
   }
 });
-addEventListener("focusout", () => { menu.hidden = true; });
-
 // ---- shortcuts
 
 function go(step) {
@@ -187,36 +134,52 @@ function go(step) {
   threads[Math.max(0, Math.min(threads.length - 1, now + step))]?.click();
 }
 
-const press = (selector) => { const one = document.querySelector(selector); one?.click(); return one; };
+// A shortcut changes nothing by itself: it puts the focus on a button, which Enter presses, and the next letter withdraws.
+let offered = null, letterAt = -Infinity; // when the last letter was typed that was no shortcut
+function offer(button) {
+  offered = button;
+  button?.focus();
+  return button;
+}
+function withdraw() {
+  offered?.blur();
+  offered?.closest("details.sure")?.removeAttribute("open");
+  offered = null;
+}
+
 const shortcuts = {
   j: () => go(1),
   k: () => go(-1),
   r: () => answer()?.focus(),
-  "/": () => { const box = answer(); if (box) { box.focus(); if (!box.value) replace(box, 0, "/"); } },
-  a: () => press("[data-key=claim]") ?? document.querySelector("[data-key=assign]")?.focus(),
-  s: () => { if (press("[data-key=snooze]")) document.querySelector("#snooze form button")?.focus(); },
-  e: () => press("[data-key=end]"),
+  "/": () => {
+    const box = answer();
+    box.focus();
+    if (!box.value) { box.value = "/"; box.dispatchEvent(new Event("input", { bubbles: true })); }
+  },
+  a: () => offer(document.querySelector("[data-key=claim]")) ?? document.querySelector("[data-key=assign]")?.focus(),
+  s: () => { document.querySelector("#snooze")?.setAttribute("open", ""); offer(document.querySelector("#snooze form button")); },
+  e: () => offer(document.querySelector("[data-key=end]")),
   n: () => document.querySelector("#notes textarea")?.focus(),
   "?": showAlerts,
 };
 
 addEventListener("keydown", (event) => {
-  if (!menu.hidden && event.target === field) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) mark(step);
-    else if (event.key === "Enter" || event.key === "Tab") { menu.hidden = true; picks[at].pick(); }
-    else if (event.key === "Escape") menu.hidden = true;
-    else return;
-    event.preventDefault();
-    return event.stopImmediatePropagation();
-  }
   const typed = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
-  if (event.key === "Escape" && event.target.matches?.("#answer textarea, #notes textarea")) event.target.blur();
-  if (!chosen.keys && event.key !== "?") return;
-  if (typed || event.ctrlKey || event.metaKey || event.altKey || event.repeat || !inbox()) return;
-  const shortcut = Object.hasOwn(shortcuts, event.key) && shortcuts[event.key];
+  if (event.key === "Escape" && event.target.matches?.("#answer textarea, #notes textarea")) {
+    event.target.blur();
+    letterAt = -Infinity; // whoever leaves a field so has done typing
+  }
+  const letter = event.key.length === 1, talking = event.timeStamp - letterAt < 1000;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !inbox()) return;
+  const shortcut = !typed && (chosen.keys || event.key === "?") && Object.hasOwn(shortcuts, event.key) && shortcuts[event.key];
+  if (letter && (talking || !shortcut)) {
+    letterAt = event.timeStamp;
+    if (offered && !typed) { withdraw(); event.preventDefault(); }
+    return;
+  }
   if (!shortcut || (event.key === "/" && !answer())) return; // elsewhere it goes to the search
   event.preventDefault();
+  withdraw();
   shortcut();
 }, true);
 

@@ -1,5 +1,13 @@
 // What stays as it is while a part of the page is swapped: the focus, the scrolling, the selection, what is half-written.
 
+// The address whose page is shown, or is being fetched.
+const place = () => location.pathname + location.search;
+let shown = place();
+function goTo(url) {
+  if (url !== location.href) history.pushState({}, "", url);
+  shown = place();
+}
+
 // A form has its fields as properties: one that is called `action`, `id` or `remove` would hide the form's own.
 const addressOf = (form) => form?.getAttribute("action") || location.pathname;
 
@@ -38,8 +46,11 @@ function heldPlaces() {
 
 // ---- merging: what comes by itself touches only what is different
 
-const keyOf = (node) => node.getAttribute?.("id") || (node.nodeName === "FORM" && node.getAttribute("action")) || "";
-const typedIn = (form) =>
+// A form is the same while it goes to the same place: one conversation's answer never becomes another's.
+const keyOf = (node) => [node.getAttribute?.("id"), node.nodeName === "FORM" && node.getAttribute("action")?.split("?")[0]]
+  .filter(Boolean).join(" ");
+// What was sent and refused is a form's default now, and is not saved.
+const typedIn = (form) => "refused" in form.dataset ||
   [...form.elements].some((one) => one.type === "hidden" ? false : one.matches("[type=checkbox], [type=radio]")
     ? one.checked !== one.defaultChecked : "defaultValue" in one && one.value !== one.defaultValue);
 

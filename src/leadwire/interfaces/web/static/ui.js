@@ -21,11 +21,16 @@ let changed = Promise.resolve(); // changes are sent one after the other, in the
 async function load(url, options, selectors, push) {
   if (!options.alone) latest++;
   loading++;
+  document.documentElement.toggleAttribute("data-loading", !options.alone);
   const turn = latest, ask = () => take(turn, url, options, selectors, push);
   const answer = options.method ? changed.then(ask) : ask();
   if (options.method) changed = answer.catch(() => {});
   try { return await answer; }
-  finally { loading--; refresh(); }
+  finally {
+    loading--;
+    if (!loading) document.documentElement.removeAttribute("data-loading");
+    refresh();
+  }
 }
 
 async function take(turn, url, options, selectors, push) {
@@ -40,10 +45,11 @@ async function take(turn, url, options, selectors, push) {
   const refused = !response.ok && next.querySelector("#refusal")?.textContent.trim();
   const overtaken = turn !== latest; // something else was asked for meanwhile: this may be of another conversation
   if (overtaken || (options.alone && pressed)) {
-    if (options.alone || options.method) due.add(selectors);
+    if (options.alone || options.method || (options.chosen && url === location.href)) due.add(selectors);
     if (refused) toast(refused);
     return response.ok;
   }
+  if (!response.ok) [...next.forms].find((form) => addressOf(form) === url)?.setAttribute("data-refused", "");
   const parts = selectors.split(",").map((selector) => [document.querySelector(selector), next.querySelector(selector)]);
   const elsewhere = at.pathname !== here && response.redirected;
   if (elsewhere || !parts.some(([old, fresh]) => old && fresh)) {
@@ -54,7 +60,7 @@ async function take(turn, url, options, selectors, push) {
     document.querySelector("main [autofocus]")?.focus();
     return response.ok;
   }
-  if (push) history.pushState({}, "", response.url);
+  if (push) goTo(response.url);
   else if (response.redirected) history.replaceState({}, "", response.url); // a reload asks for what is seen
   await swap(parts, next, options);
   if (refused) toast(refused);
@@ -65,14 +71,15 @@ async function swap(parts, next, options) {
   const change = () => {
     const focused = heldFocus(), scrolled = heldPlaces();
     for (const [old, fresh] of parts) {
-      if (old && fresh && !("held" in old.dataset)) options.alone ? merge(old, fresh) : old.replaceWith(document.adoptNode(fresh));
+      if (!old || !fresh || "held" in old.dataset) continue;
+      options.alone || options.chosen ? merge(old, fresh) : old.replaceWith(document.adoptNode(fresh));
     }
     focused();
     document.title = next.title || document.title;
     ready();
     scrolled();
   };
-  if (!document.startViewTransition || options.quiet) return change();
+  if (!document.startViewTransition || options.quiet || options.chosen) return change();
   const moving = document.startViewTransition(change);
   moving.ready.catch(() => {}); // another began meanwhile
   await moving.updateCallbackDone;
@@ -102,10 +109,12 @@ addEventListener("click", async (event) => {
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
   event.preventDefault();
   const href = link.href.baseVal ?? link.href; // of a link in a picture
-  if (!("stay" in link.dataset)) return load(href, { quiet: href !== link.href }, link.dataset.update, true);
-  const field = () => document.querySelector(`${link.dataset.update} textarea`), draft = field()?.value.trim();
+  const chosen = "shown" in link.dataset; // what it leads to is on the page already, as far as it is known
+  if (!("stay" in link.dataset)) return load(href, { quiet: href !== link.href, chosen }, link.dataset.update, true);
+  const field = () => document.querySelector(`${link.dataset.update} textarea`), key = draftKey(field());
+  const draft = field().value.trim();
   await load(link.href, {}, link.dataset.update, false); // the address of a moment, not to be reloaded
-  if (!field()) return;
+  if (!field() || draftKey(field()) !== key) return; // another conversation was chosen meanwhile
   if (draft) field().value = `${draft}\n${field().value}`; // what is half-written stays
   keepDraft(field());
   field().focus();
@@ -132,8 +141,6 @@ addEventListener("input", (event) => {
   }, 250);
 });
 addEventListener("change", (event) => { if (event.target.matches("select[data-go]")) event.target.form.requestSubmit(); });
-const place = () => location.pathname + location.search;
-let shown = place();
 addEventListener("popstate", () => { if (place() !== shown) location.reload(); }); // not for a jump within the page
 
 // ---- live pages: the server says "changed", the page asks for itself again

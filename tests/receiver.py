@@ -61,7 +61,7 @@ class Receiver:
     def release(self) -> None:
         self._open.set()
 
-    async def received(self, count: int, seconds: float = 10.0) -> list[Received]:
+    async def received(self, count: int, seconds: float = 240.0) -> list[Received]:
         """Wait for `count` requests in all."""
         async with asyncio.timeout(seconds), self._arrived:
             await self._arrived.wait_for(lambda: len(self.deliveries) >= count)

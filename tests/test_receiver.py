@@ -67,7 +67,7 @@ async def test_it_ends_although_it_hangs():
         receiver.hang()
         posting = asyncio.create_task(post(receiver, b"{}"))
         await receiver.received(1)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         await asyncio.wait([posting])
     if posting.exception() is not None:
         assert isinstance(posting.exception(), asyncio.IncompleteReadError | ConnectionError)

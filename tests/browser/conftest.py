@@ -19,7 +19,7 @@ from tests.browser.visitor import Chat
 from tests.delivery.wired import Wire
 from tests.serving import served
 
-expect.set_options(timeout=60_000)  # a machine may be busy; what is waited for comes
+expect.set_options(timeout=240_000)  # a machine may be busy; what is waited for comes
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ALONE = [
@@ -56,7 +56,7 @@ class Visit:
     async def page(self) -> Page:
         """Another tab."""
         page = await self.context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(240_000)
         page.on(
             "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
         )

@@ -97,7 +97,7 @@ async def test_an_image_a_button_and_a_date(browser, door, illustrated):
         await expect(image).to_have_text("A house by a river")
         await expect(chat.lines).to_have_count(2)
         before = await image.bounding_box()
-        held = await asyncio.wait_for(waiting, 60)
+        held = await asyncio.wait_for(waiting, 240)
         await held.fulfill(body=PNG, content_type="image/png")
         await expect(image).to_have_text("")
         assert await image.bounding_box() == before

@@ -186,7 +186,7 @@ async def test_two_that_clean_do_not_wait_for_each_other(driver, connect, monkey
     await tables.execute("INSERT INTO webhook_inbox SELECT 'old' || n, '2020-01-01' FROM generate_series(1, 300) n")
     monkeypatch.setattr(inbox.secrets, "randbelow", lambda below: 0)
     one, other = await connect(driver), await connect(driver)
-    async with asyncio.timeout(60), one.once("evt_1"), other.once("evt_2"):
+    async with asyncio.timeout(240), one.once("evt_1"), other.once("evt_2"):
         pass
     assert await tables.fetchval("SELECT count(*) FROM webhook_inbox") == 2
 

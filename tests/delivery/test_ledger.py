@@ -49,14 +49,14 @@ async def test_one_process_makes_it_and_what_is_asked_for_meanwhile_follows(chec
 
     monkeypatch.setattr(invariants, "check", slow)
     first = asyncio.create_task(check())
-    await asyncio.wait_for(began.wait(), 60)
+    await asyncio.wait_for(began.wait(), 240)
     await check()
     # It has no number of a transaction, so it holds back nobody who reads the outbox.
     open_ones = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND backend_xid IS NOT NULL"
     assert (len(made), await db.value(open_ones)) == (1, 0)
     await ledger.ask()
     go_on.set()
-    await asyncio.wait_for(first, 60)
+    await asyncio.wait_for(first, 240)
     assert (len(made), (await ledger.last()).due) == (2, False)
 
 

@@ -128,7 +128,7 @@ async def test_a_stopping_worker_does_not_wait_for_the_database_for_ever(workspa
         await db.rows("SELECT 1 FROM delivery FOR UPDATE")
         receiver.release()
         stop.set()
-        await asyncio.wait_for(worker, 60)
+        await asyncio.wait_for(worker, 240)
     assert await states() == {"queued": 1}  # still owed, and its entry still there for another worker
     assert sum(load.pending for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 1
 
@@ -163,7 +163,7 @@ async def test_what_a_worker_reads_as_it_is_told_to_stop_does_not_wait_for_its_l
         return entries
 
     worker._reader.read = take
-    await asyncio.wait_for(apart(worker.run(stop)), 60)
+    await asyncio.wait_for(apart(worker.run(stop)), 240)
     assert await states() == {"delivered": 1}
     assert sum(load.length for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0
 

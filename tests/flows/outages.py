@@ -105,7 +105,7 @@ def errors(process, event):
 
 
 def assert_bounded(times):
-    """Tried again with growing pauses: not in a hurry, and never given up."""
+    """One loop tried again with growing pauses: not in a hurry, and never given up."""
     assert len(times) >= 3
     gaps = [later - earlier for earlier, later in pairwise(times)]
     assert max(gaps) < LONGEST_PAUSE + SLACK

@@ -12,7 +12,7 @@ from ops.chaos.faults import FAULTS
 
 from tests.flows.commands import environment
 
-pytestmark = [pytest.mark.flow, pytest.mark.timeout(500)]
+pytestmark = pytest.mark.flow
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,7 @@ def test_nothing_is_lost_whatever_dies(tmp_path):
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=480,
+        timeout=840,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr

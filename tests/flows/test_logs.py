@@ -50,7 +50,7 @@ async def test_a_change_is_followed_from_its_request_to_its_post(workspace, bot,
             assert answer.status_code == 200
             await client.get(f"/v1/leads/{lead.id}")
             await client.get("/v1/leads/marguerite.p@francium.example")
-        first, second = await receiver.received(2, 20)
+        first, second = await receiver.received(2)
         assert {one.headers["traceparent"][3:35] for one in (first, second)} == {TRACE}
         await eventually(lambda: len(lines(worker, "delivery.attempted")) == 2)
 

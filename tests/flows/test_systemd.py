@@ -20,7 +20,7 @@ class Systemd:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(str(path))
 
-    def hears(self, seconds: float = 20.0) -> str:
+    def hears(self, seconds: float = 240.0) -> str:
         self._socket.settimeout(seconds)
         return self._socket.recv(100).decode()
 

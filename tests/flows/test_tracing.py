@@ -55,7 +55,7 @@ async def test_one_trace_leads_from_the_request_into_the_post(workspace, bot, ap
             async with httpx.AsyncClient(base_url=address, headers=headers) as client:
                 answer = await client.patch(f"/v1/leads/{lead.id}", json={"name": "Marguerite Perey"})
                 assert answer.status_code == 200
-            posts = await receiver.received(2, 30)
+            posts = await receiver.received(2)
             for process in started:
                 assert await asyncio.to_thread(process.signal) == 0  # what is left is sent at the end
         spans = collector.spans()

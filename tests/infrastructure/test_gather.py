@@ -39,11 +39,11 @@ class Statements:
 
 
 async def ends(tasks):
-    return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+    return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 240)
 
 
 async def begun(statements, count):
-    async with asyncio.timeout(60), statements.begun:
+    async with asyncio.timeout(240), statements.begun:
         await statements.begun.wait_for(lambda: len(statements.run) >= count)
 
 

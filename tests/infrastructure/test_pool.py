@@ -21,7 +21,7 @@ SIZE = 2
 async def pool(servers: Services) -> AsyncIterator[Pool]:
     pool = Pool(await asyncpg.create_pool(servers.database_url, min_size=0, max_size=SIZE))
     yield pool
-    await asyncio.wait_for(pool.close(), 60)
+    await asyncio.wait_for(pool.close(), 240)
 
 
 async def backend(connection: asyncpg.Connection) -> int:
@@ -68,7 +68,7 @@ async def test_one_who_stops_waiting_takes_nothing_along(pool: Pool) -> None:
     pool.release(held[0])  # goes to waiting[1]
     waiting[1].cancel()  # in the very moment it came
     await asyncio.gather(*waiting[:2], return_exceptions=True)
-    assert await asyncio.wait_for(waiting[2], 60) is held[0]
+    assert await asyncio.wait_for(waiting[2], 240) is held[0]
     for connection in held:
         pool.release(connection)
 
@@ -88,7 +88,7 @@ async def test_a_dropped_connection_makes_room_for_who_waits(pool: Pool) -> None
     waiting = asyncio.create_task(pool.acquire())
     await asyncio.sleep(0)
     await pool.drop(held[0])
-    pool.release(await asyncio.wait_for(waiting, 60))
+    pool.release(await asyncio.wait_for(waiting, 240))
     pool.release(held[1])
 
 
@@ -96,8 +96,8 @@ async def test_a_connection_that_cannot_be_opened_does_not_count() -> None:
     pool = Pool(await asyncpg.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0, max_size=1))
     for _ in range(3):
         with pytest.raises(OSError):
-            await asyncio.wait_for(pool.acquire(), 60)
-    await asyncio.wait_for(pool.close(), 60)
+            await asyncio.wait_for(pool.acquire(), 240)
+    await asyncio.wait_for(pool.close(), 240)
 
 
 async def test_a_connection_whose_server_hangs_is_given_up(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ async def test_a_connection_whose_server_hangs_is_given_up(pool: Pool, monkeypat
     with stopped(number):
         with pytest.raises(TimeoutError):
             await connection.fetch("SELECT pg_sleep(60)", timeout=0.1)
-        await asyncio.wait_for(pool.drop(connection), 60)
+        await asyncio.wait_for(pool.drop(connection), 240)
     again = await pool.acquire()
     assert await backend(again) != number
     pool.release(again)
@@ -124,7 +124,7 @@ async def test_a_transaction_on_a_server_that_hangs_ends(database: None, monkeyp
             await db.rows("SELECT 1")
 
     with ExitStack() as stack, pytest.raises(db.Canceled):
-        await asyncio.wait_for(hang(stack), 60)
+        await asyncio.wait_for(hang(stack), 240)
     assert db.pool_use()["used"] == before
 
 
@@ -146,4 +146,4 @@ async def test_close_waits_for_connections_in_use(servers: Services) -> None:
     assert not closing.done()
     assert await connection.fetchval("SELECT 1") == 1
     pool.release(connection)
-    await asyncio.wait_for(closing, 60)
+    await asyncio.wait_for(closing, 240)

@@ -54,7 +54,7 @@ async def callers(servers: Services) -> AsyncIterator[Callers]:
     while callers.held:
         await callers.give(callers.held[0][0])
     assert callers.pool.use() | {"idle": 0} == {"used": 0, "idle": 0, "awaited": 0, "held_back": 0, "limit": SIZE}
-    await asyncio.wait_for(callers.pool.close(), 60)
+    await asyncio.wait_for(callers.pool.close(), 240)
 
 
 async def test_one_workspace_has_four_fifths_and_others_need_not_wait(callers: Callers) -> None:

@@ -12,7 +12,6 @@ SOME = "held numbered erased delivered redriven aside discarding orphaned expire
 """Starts that are always tried; the others take minutes."""
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "start", [pytest.param(name, marks=[] if name in SOME else pytest.mark.large) for name in STARTS]
 )

@@ -6,7 +6,6 @@ from tests.atomicity.world import World
 from tests.interleavings.people import OTHERS, People, meet
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", OTHERS, ids=lambda deed: deed.__name__)
 async def test_every_two_deeds_leave_one_truth_and_nothing_of_who_is_erased(
     planned_once, anonymous, first, record_property

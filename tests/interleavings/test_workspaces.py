@@ -36,7 +36,6 @@ async def test_a_job_and_a_change_of_its_workspace_leave_nothing_undone(kind, ch
     assert not meeting.violations, "\n".join(meeting.violations)
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_request_that_has_a_row_when_its_workspace_is_deleted_ends_and_so_does_the_deletion(

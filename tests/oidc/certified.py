@@ -28,7 +28,7 @@ async def running():
         "node", "server.js", cwd=await installed(), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             port = int(await process.stdout.readline())
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -141,7 +141,7 @@ async def test_an_erasure_waits_for_who_is_writing(workspace, bot, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(search, "_made", slow)
         writing = asyncio.create_task(indexed())
-        await asyncio.wait_for(read.wait(), 60)
+        await asyncio.wait_for(read.wait(), 240)
         erasing = asyncio.create_task(privacy.erase_lead(workspace, lead.id))
         waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         await eventually(lambda: db.value(waiting))

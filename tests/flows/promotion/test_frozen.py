@@ -39,7 +39,7 @@ async def test_every_request_is_answered_and_each_change_is_made_once(outage, ap
             name = f"{who}-{number}"
             while name not in acknowledged:
                 sent = api.patch(lead, json={"custom_fields": {"n": name}}, headers={"Idempotency-Key": name})
-                answer: httpx.Response = await asyncio.wait_for(sent, 60)
+                answer: httpx.Response = await asyncio.wait_for(sent, 240)
                 assert answer.status_code in (200, 409, 503), answer.text
                 if answer.status_code == 200:
                     acknowledged.add(name)

@@ -81,7 +81,7 @@ async def all_that_it_may_have() -> bool:
 
 
 async def is_served(quiet: Tenant, email: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         assert await quiet.patch() == 200
         for path in ("/v1/leads", f"/v1/leads/{quiet.lead}", "/v1/conversations"):
             assert (await quiet.api.get(path)).status_code == 200

@@ -520,7 +520,7 @@ async def exchange(port, request):
     """Everything the server answers to these bytes before it closes: status, head, body."""
     async with connection(port) as (reader, writer):
         writer.write(request)
-        answer = await asyncio.wait_for(reader.read(-1), 60)
+        answer = await asyncio.wait_for(reader.read(-1), 240)
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split()[1]), head.lower(), body
 
@@ -540,7 +540,7 @@ async def test_on_a_socket_head_has_no_body_and_the_connection_goes_on(port, api
     both = request(api_key, "HEAD", path).replace(b"Connection: close\r\n", b"") + request(api_key, "GET", path)
     async with connection(port) as (reader, writer):
         writer.write(both)
-        answers = await asyncio.wait_for(reader.read(-1), 60)
+        answers = await asyncio.wait_for(reader.read(-1), 240)
     assert answers.count(b"HTTP/1.1 200 OK") == 2
     assert answers.endswith(full)
 

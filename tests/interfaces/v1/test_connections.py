@@ -68,7 +68,7 @@ async def connection(port, source="127.0.0.1"):
 
 async def exchange(port, *parts, source="127.0.0.1"):
     """Everything that the server answers before it closes."""
-    async with connection(port, source) as (reader, writer), asyncio.timeout(60):
+    async with connection(port, source) as (reader, writer), asyncio.timeout(240):
         for part in parts:
             writer.write(part)
         return await reader.read(-1)
@@ -95,7 +95,7 @@ def refused(answer: bytes, status: int, code: str) -> Problem:
 async def flood(port, start, more, most=150_000_000):
     """How many bytes the server lets a caller write before it cuts the connection off."""
     sent = 0
-    async with connection(port) as (_, writer), asyncio.timeout(60):
+    async with connection(port) as (_, writer), asyncio.timeout(240):
         writer.write(start)
         with contextlib.suppress(ConnectionError):
             while sent < most and not writer.is_closing():
@@ -194,13 +194,13 @@ async def test_half_a_request_is_closed_after_its_time(app, what):
         assert answer == b""
     assert set(app.messages) <= {"http.request", "http.disconnect"}
     if app.calls:
-        await asyncio.wait_for(app.gone.wait(), 60)
+        await asyncio.wait_for(app.gone.wait(), 240)
 
 
 @pytest.mark.parametrize("drip", [b"X: 1\r\n", b"1\r\na\r\n"])
 async def test_a_byte_now_and_then_wins_no_time(app, drip):
     start = GET if drip[:1] == b"X" else GET + b"Transfer-Encoding: chunked\r\n\r\n"
-    async with port_of(app, request_timeout=1.0) as port, connection(port) as (reader, writer), asyncio.timeout(60):
+    async with port_of(app, request_timeout=1.0) as port, connection(port) as (reader, writer), asyncio.timeout(240):
         writer.write(start)
         answer = asyncio.create_task(reader.read(-1))
         while not answer.done():
@@ -223,9 +223,9 @@ async def test_the_time_ends_with_the_request_and_begins_with_the_next(app):
         app.hold.clear()
         writer.write(GET + b"\r\n")
         async with connection(port) as (other, _):
-            assert await asyncio.wait_for(other.read(-1), 60) == b""  # opened later, and late already
+            assert await asyncio.wait_for(other.read(-1), 240) == b""  # opened later, and late already
         app.hold.set()
-        assert (await asyncio.wait_for(reader.readuntil(b"ok"), 60)).startswith(b"HTTP/1.1 200 ")
+        assert (await asyncio.wait_for(reader.readuntil(b"ok"), 240)).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_nine_hundred_half_requests_are_all_closed(app):
@@ -287,6 +287,6 @@ async def test_requests_that_wait_behind_one_are_bounded(app):
         async with connection(port) as (reader, writer):
             writer.write((GET + b"\r\n") * 5000)
             with contextlib.suppress(ConnectionResetError):
-                assert await asyncio.wait_for(reader.read(-1), 60) == b""
+                assert await asyncio.wait_for(reader.read(-1), 240) == b""
         app.hold.set()
     assert app.calls <= 1

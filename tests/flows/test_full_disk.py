@@ -1,5 +1,6 @@
 """PostgreSQL has no space for another page: that is said, nothing is lost, and all goes on when there is some again."""
 
+import asyncio
 import contextlib
 import secrets
 import shutil
@@ -12,6 +13,7 @@ import asyncpg
 import pytest
 
 from leadwire_development.embedded.directories import private
+from tests.flows.commands import run
 from tests.flows.outages import pids
 from tests.waiting import eventually
 
@@ -72,6 +74,7 @@ async def until_refused(api, path):
     raise AssertionError("the disk is never full")
 
 
+@pytest.mark.timeout(600)
 async def test_what_cannot_be_written_is_refused_or_kept_until_it_can(outage, api, disk):
     before, deployment = pids(outage), outage.deployment
     lead = await deployment.lead()
@@ -94,6 +97,10 @@ async def test_what_cannot_be_written_is_refused_or_kept_until_it_can(outage, ap
         await eventually(lambda: outage.says(outage.worker, 503, "writes", "DiskFullError"))
         assert (await outage.get(outage.worker, "/health/live"))[0] == 200
         await eventually(lambda: "DiskFullError: could not extend file" in outage.worker.err)
+        commands = ("doctor", "status", "ledger")
+        told = await asyncio.gather(*(asyncio.to_thread(run, command, **deployment.settings) for command in commands))
+        assert not [one for one in told if "Traceback" in one.stderr]
+        assert "the database refuses: could not" in told[0].stdout, told[0].stdout
         for _ in range(3):
             assert (await api.patch(lead, json={"custom_fields": {"field 0": "y"}})).status_code in (200, 503)
     assert (await api.patch(lead, json={"custom_fields": None, "score": 77})).status_code == 200

@@ -4,10 +4,12 @@ import asyncio
 import socket
 
 import asyncpg
+import pytest
 
 from leadwire.domain.search import reads
 from leadwire.infrastructure import db
-from leadwire.interfaces.cli.checks import _own
+from leadwire.infrastructure.db.statements import sql
+from leadwire.interfaces.cli.checks import _own, work
 from leadwire_development.embedded import Services
 from tests.interfaces.cli.conftest import examined
 
@@ -54,6 +56,22 @@ async def test_a_check_that_fails_is_a_finding_and_hides_no_other() -> None:
 
     assert [one.says for one in await _own("changes", full())] == ["the database refuses: could not write init file"]
     assert [one.says for one in await _own("changes", wrong())] == ["it cannot be told: KeyError: 'level'"]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "check"),
+    [
+        ("_OLDEST", -1, work.age),
+        ("_LEAST_FREE", 2.0, work.space),
+        ("_MOST_DEAD", -1, work.dead_rows),
+        ("_ARCHIVER", sql("SELECT '000000010000000000000001' AS last_failed_wal, 7 AS seconds"), work.archiver),
+    ],
+)
+async def test_what_passes_its_limit_is_told_with_its_fix(database, monkeypatch, name, limit, check) -> None:
+    monkeypatch.setattr(work, name, limit)
+    found = await check()
+    assert found.level in {"warning", "error"}
+    assert found.fix
 
 
 def test_servers_that_take_a_connection_and_say_nothing_are_findings_like_any_other(sound: dict[str, str]) -> None:

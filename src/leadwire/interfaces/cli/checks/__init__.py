@@ -176,7 +176,8 @@ async def _of_server(name: str, look: Coroutine[Any, Any, list[Finding]]) -> lis
     except Exception as fault:
         if (words := explain(fault)) is None:
             raise
-        return [Finding(f"{name} answers", "error", words, f"start it, open the way to it, or correct {setting}")]
+        fix = f"start it, open the way to it, make room where its disk is full, or correct {setting}"
+        return [Finding(f"{name} answers", "error", words, fix)]
 
 
 async def _own(about: str, check: _Check) -> list[Finding]:

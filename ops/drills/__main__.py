@@ -1,6 +1,7 @@
 """Drills: in each, one part of a real system breaks, and it is diagnosed and repaired with the commands of a runbook.
 
     uv run python -m ops.drills [NAME ...]        # all of them without a name; --list names them
+    uv run python -m ops.drills upgrade --redis sentinel        # one that leaves Redis alone, on another topology
 
 Prints what is done and found. Exits with 1 when a check fails. Settings, which are printed, shorten the times.
 """
@@ -20,13 +21,14 @@ from typing import Any, Final
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
 from leadwire_development.embedded import Services, services
+from ops.drills.redis_topologies import topology
 from ops.drills.sandbox import prepared
 from ops.drills.servers import Servers
 
 DRILLS: Final = (
     *("hanging-receiver", "redis-gone", "worker-wedged", "postgres-failover", "poison-event", "dead-letters"),
     *("restore", "rolling-restart", "upgrade", "postgres-frozen", "redis-sentinel", "redis-cluster"),
-    *("snapshot-held", "owner-lives"),
+    *("snapshot-held", "owner-lives", "at-once"),
 )
 
 
@@ -35,15 +37,18 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m ops.drills")
     options.add_argument("name", nargs="*", choices=[[], *DRILLS], metavar="NAME")
     options.add_argument("--list", action="store_true")
+    options.add_argument("--redis", choices=["sentinel", "cluster"], help="instead of one server")
     asked = options.parse_args()
     if asked.list:
         for name in DRILLS:
             print(f"{name:<18} {(_module(name).__doc__ or '').strip()}")
         return 0
     if len(asked.name) == 1:
-        return play(asked.name[0], _module(asked.name[0]))
+        return play(asked.name[0], _module(asked.name[0]), asked.redis)
     results = {  # a process for each: what one leaves in memory is none of the next one's business
-        name: subprocess.run([sys.executable, "-m", "ops.drills", name], check=False).returncode
+        name: subprocess.run(
+            [sys.executable, "-m", "ops.drills", name, *(["--redis", asked.redis] if asked.redis else [])], check=False
+        ).returncode
         for name in asked.name or DRILLS
     }
     print("\n" + "\n".join(f"{'ok    ' if code == 0 else 'FAILED'}  {name}" for name, code in results.items()))
@@ -54,14 +59,14 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"ops.drills.{name.replace('-', '_')}")
 
 
-def play(name: str, drill: Any) -> int:
-    """Run a drill on servers and processes of its own. Return the exit code."""
+def play(name: str, drill: Any, redis: str | None = None) -> int:
+    """Run a drill on servers and processes of its own; `redis` is a topology of it. Return the exit code."""
     directory = Path(tempfile.mkdtemp(prefix="leadwire-drill-"))
     directory.chmod(0o711)  # as root the servers run as `nobody`
     try:
         with (
             services(Settings(data_dir=directory)) as running,
-            getattr(drill, "redis", contextlib.nullcontext)() as group,
+            topology(redis) if redis else getattr(drill, "redis", contextlib.nullcontext)() as group,
         ):
             for variable in [variable for variable in os.environ if variable.startswith("LEADWIRE_")]:
                 del os.environ[variable]

@@ -102,7 +102,7 @@ class Drill(NamedTuple):
     async def _change(self, url: str, sandbox: Sandbox, stop: asyncio.Event, asked: list[Asked]) -> None:
         """Ask for `rate` changes a second, each once, however long the others take."""
         headers = {"Authorization": f"Bearer {sandbox.workload.key}"}
-        limits = httpx.Limits(max_connections=500, max_keepalive_connections=100)
+        limits = httpx.Limits(max_connections=500, keepalive_expiry=2)  # before `serve` ends a connection, after 5 s
         async with (
             httpx.AsyncClient(base_url=url, headers=headers, timeout=30, limits=limits, trust_env=False) as client,
             asyncio.TaskGroup() as tasks,

@@ -74,6 +74,7 @@ def test_without_the_advisories_supply_says_what_it_did_not_check(tmp_path, monk
     assert supply.main(tmp_path / "dist") == 0
     *_, verdict, count, unchecked = capsys.readouterr().out.splitlines()
     assert verdict == "no advisory in what was checked, no license that binds"
+    assert {"sbom.cdx.json", "client-sbom.cdx.json"} <= {path.name for path in (tmp_path / "dist").iterdir()}
     total = len((tmp_path / "dist" / "licenses.csv").read_text().splitlines()) - 1
     assert count == f"advisories checked for 0 of {total} packages"
     assert unchecked.startswith("not checked (pip-audit could not run: ")

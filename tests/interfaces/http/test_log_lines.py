@@ -73,6 +73,14 @@ async def test_requests_to_the_api(workspace, bot, api_key, anonymous, log, monk
     assert workspaces(log.taken()) == {"request.answered": {None}}
 
 
+async def test_who_is_refused_is_logged_where_reads_are_not(workspace, api_key, anonymous, log):
+    logging.getLogger("leadwire").setLevel(logging.INFO)
+    _, narrow = await accounts.create_key(workspace, "narrow", scopes=["conversations:read"])
+    for key in (api_key, narrow, "nonsense"):
+        await anonymous.get("/v1/leads", headers={"Authorization": f"Bearer {key}"})
+    assert [(line["status"], line.get("workspace_id")) for line in log.taken()] == [(403, workspace), (401, None)]
+
+
 async def test_one_request_too_many(workspace, api_key, log):
     guard = ApiKeyGuard(1)
     scope = {"headers": [(b"authorization", f"Bearer {api_key}".encode())], "state": {"leadwire.added_headers": []}}

@@ -1,8 +1,15 @@
 """One's own account: another password, the browsers that are signed in, and how long a link or a session lasts."""
 
+import hashlib
+import re
+from base64 import urlsafe_b64decode
+
+import pytest
+
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in import passwords
 from leadwire.infrastructure import db
+from leadwire.interfaces.web import router
 from tests.interfaces.web.conftest import PASSWORD, browser
 
 ADA, ANOTHER = "ada@example.org", "seven loud brown foxes"
@@ -51,3 +58,34 @@ async def test_an_invitation_ends_after_three_days(stranger, workspace):
     token = await team.invite(workspace, None, "agent")
     await db.rows("UPDATE invitation SET expires_at = expires_at - interval '3 days'")
     await stranger.fill(f"/join/{token}", 404, email="eve@example.org", password=PASSWORD)
+
+
+async def test_passwords_and_sessions_are_stored_as_their_hashes(admin):
+    stored = await db.value("SELECT password_hash FROM user_account")
+    assert stored.startswith("$argon2id$v=19$m=19456,t=2,p=1$")  # what OWASP names first
+    token = admin.cookies["leadwire"]
+    assert len(urlsafe_b64decode(token + "=")) == 32
+    assert await db.value("SELECT hash FROM user_session") == hashlib.sha256(token.encode()).digest()
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/join", "/account", "/confirm"])
+async def test_a_field_for_a_password_hides_it_and_is_open_to_password_managers(admin, workspace, path):
+    async with browser() as stranger:
+        offered = f"/join/{await team.invite(workspace, None, 'agent')}"
+        page = await (stranger if path in ("/sign-in", "/join") else admin).open(offered if path == "/join" else path)
+    fields = [one for one in re.findall("<input [^>]+>", page) if 'name="password"' in one or 'name="present"' in one]
+    assert fields
+    for field in fields:
+        assert 'type="password"' in field
+        assert re.search('autocomplete="(current|new)-password"', field)
+
+
+@pytest.mark.parametrize("path", ["/", "/leads", "/keys", "/account", "/team", "/bots", "/webhooks"])
+async def test_signing_out_is_on_each_page(admin, path):
+    assert 'action="/sign-out"' in await admin.open(path)
+
+
+def test_what_changes_how_somebody_signs_in_asks_first():
+    actions = [one for one in router.DECLARED if "POST" in one.handler.http_methods]
+    unasked = {one.path for one in actions if one.path.startswith("/account/") and not one.confirmed}
+    assert unasked == {"/account/password", "/account/sessions/{session_id:str}/end", "/account/notices"}

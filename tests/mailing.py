@@ -69,9 +69,10 @@ def trusted(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 async def mails(kind: str | None = None) -> list[tuple[str, dict[str, Any]]]:
     """The recipient and the values of each queued mail, in order."""
     rows = await db.rows(
-        "SELECT recipient, data FROM mail WHERE state = 'waiting' AND ($1::text IS NULL OR kind = $1) ORDER BY id", kind
+        "SELECT id, recipient, data FROM mail WHERE state = 'waiting' AND ($1::text IS NULL OR kind = $1) ORDER BY id",
+        kind,
     )
-    return [(row["recipient"], reads.opened(row["data"]).values) for row in rows]
+    return [(row["recipient"], reads.opened(row["id"], row["data"]).values) for row in rows]
 
 
 async def send() -> None:

@@ -88,7 +88,7 @@ async def _content(request: Asked) -> Content:
     kind, data = await _ONE.one(missing, id=mail_id)
     if data is None:
         raise missing
-    return compose.content(kind, reads.opened(data), security.public_url(request))
+    return compose.content(kind, reads.opened(mail_id, data), security.public_url(request))
 
 
 def _check_here(request: Asked) -> None:

@@ -5,13 +5,14 @@ from collections import Counter
 
 import pytest
 
+from leadwire.delivery.endpoints.table import WebhookEndpoint, opened
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.audit import reads as audit_log
 from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.workspaces import changes, export_file, import_file
-from leadwire.infrastructure import db, secret_box
+from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
 from tests import jobs, make
 from tests.delivery.wired import endpoint
@@ -71,9 +72,9 @@ async def test_what_an_export_does_not_have_is_made_anew(exported, workspace):
     states = [sent["state"] for event in before.values() for sent in event["deliveries"]]
     assert {"delivered", "queued"} == set(states)
     await import_file.read(exported)
-    (found,) = await db.rows("SELECT secret, enabled, numbered, queued FROM webhook_endpoint")
-    assert secret_box.get().open(found["secret"]).startswith("whsec_")
-    assert tuple(found)[1:] == (False, False, 0)
+    (found,) = await db.rows("SELECT secret, id, enabled, numbered, queued FROM webhook_endpoint")
+    assert opened(found["id"], WebhookEndpoint.secret, found["secret"]).startswith("whsec_")
+    assert tuple(found)[2:] == (False, False, 0)
     assert await reads.listed() == []
     after = {
         row["state"]: row["count"] for row in await db.rows("SELECT state, count(*) FROM delivery_result GROUP BY 1")

@@ -20,7 +20,7 @@ from leadwire.delivery.endpoints import table
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.domain.webhooks import certificates, changes, explain, reads
 from leadwire.domain.webhooks.schema import Attempt
-from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Invalid, NotFound
 from tests import make
 from tests.delivery.transport.test_guarded import LOOPBACK, PATIENCE
@@ -140,7 +140,7 @@ async def test_it_is_sealed_and_never_shown(admin, workspace, made, ca):
     assert "CN=ada.example.com" in page
     sealed = bytes(await db.value("SELECT certificate FROM webhook_endpoint"))
     assert b"PRIVATE" not in sealed
-    assert "BEGIN PRIVATE KEY" in secret_box.get().open(sealed)
+    assert "BEGIN PRIVATE KEY" in table.opened(made.id, table.WebhookEndpoint.certificate, sealed)
     assert table.WebhookEndpoint.certificate in table.SEALED
     for path in (f"/webhooks/{made.id}", f"/webhooks/{made.id}/certificate", "/webhooks", "/audit"):
         assert "PRIVATE KEY-----\nMI" not in await admin.open(path)

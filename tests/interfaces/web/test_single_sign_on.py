@@ -7,6 +7,7 @@ import pytest
 from leadwire.domain.accounts import keys
 from leadwire.domain.accounts.sign_in.changes import password_reset
 from leadwire.domain.accounts.sso import changes as sso
+from leadwire.domain.accounts.table import IdentityProvider
 from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.errors import NotFound
 from tests.interfaces.web.conftest import PASSWORD
@@ -54,7 +55,8 @@ async def test_a_provider_is_set_up_and_signs_somebody_in(admin, stranger, liar)
         assert needle in page
     assert SECRET not in page
     stored = await db.row("SELECT * FROM identity_provider")
-    assert secret_box.get().open(stored["client_secret"]) == SECRET
+    place = secret_box.place(IdentityProvider.client_secret, provider)
+    assert secret_box.get().open(stored["client_secret"], place) == SECRET
     assert (await through(stranger, provider, liar)).status_code == 303
     assert (await noted("sso.provider_added"), SECRET in str(await noted("sso.provider_changed"))) == (
         [liar.issuer],
@@ -62,7 +64,7 @@ async def test_a_provider_is_set_up_and_signs_somebody_in(admin, stranger, liar)
     )
     assert "domains: [] -> ['example.org', 'acme.example']" in (await noted("sso.provider_changed"))[0]
     page = await admin.fill(f"/single-sign-on/{provider}", **{**GIVEN, "client_secret": "", "name": "Acme"})
-    assert secret_box.get().open(await db.value("SELECT client_secret FROM identity_provider")) == SECRET
+    assert secret_box.get().open(await db.value("SELECT client_secret FROM identity_provider"), place) == SECRET
     assert await noted("sso.provider_changed") == [(await noted("sso.provider_changed"))[0], "name: Acme ID -> Acme"]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from piccolo.columns import Column
 
 from leadwire.delivery.endpoints import discard, due
-from leadwire.delivery.endpoints.table import WebhookEndpoint
+from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.streams import push
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import Statement, columns, insert, param, sql, statement
@@ -35,11 +35,12 @@ WITH gone AS (
 SELECT 1 FROM gone""")
 
 
-async def create(workspace: str, url: str, events: Sequence[str], sealed_secret: bytes) -> str:
+async def create(workspace: str, url: str, events: Sequence[str], secret: str) -> str:
     """Make a disabled endpoint. Return its id."""
     endpoint_id, now = ids.new("we"), clock.now()
-    values = {"id": endpoint_id, "workspace_id": workspace, "url": url, "events": events, "secret": sealed_secret}
-    await _INSERT.rows(**values, created_at=now, updated_at=now)
+    values = {"id": endpoint_id, "workspace_id": workspace, "url": url, "events": events}
+    kept = sealed(endpoint_id, WebhookEndpoint.secret, secret)
+    await _INSERT.rows(**values, secret=kept, created_at=now, updated_at=now)
     return endpoint_id
 
 

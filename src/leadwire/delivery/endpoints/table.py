@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from piccolo.columns import Array, BigInt, Boolean, Bytea, DoublePrecision, Integer, SmallInt, Text, Timestamptz
+from piccolo.columns import Array, BigInt, Boolean, Bytea, Column, DoublePrecision, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure import secret_box
@@ -64,13 +64,15 @@ SEALED: Final = (
 
 # Ids are in the order of time, and have an index.
 _LATEST: Final = statement(
-    WebhookEndpoint.select(WebhookEndpoint.secret).order_by(WebhookEndpoint.id, ascending=False), "LIMIT 1"
+    WebhookEndpoint.select(WebhookEndpoint.id, WebhookEndpoint.secret).order_by(WebhookEndpoint.id, ascending=False),
+    "LIMIT 1",
 )
 # Whether the table is there.
 _EXISTS: Final = sql("SELECT to_regclass('webhook_endpoint') IS NOT NULL")
 # One secret of every key that secrets were sealed with, and of how many endpoints they are.
 _BY_KEY: Final = sql("""
-SELECT DISTINCT ON (key) substring(secret FOR 4) AS key, secret, count(*) OVER (PARTITION BY substring(secret FOR 4))
+SELECT DISTINCT ON (key) substring(secret FOR 4) AS key, id, secret,
+    count(*) OVER (PARTITION BY substring(secret FOR 4))
 FROM webhook_endpoint ORDER BY key""")
 # Those of some workspaces that have an endpoint for a kind of event.
 _SUBSCRIBED: Final = sql("""
@@ -85,11 +87,20 @@ class Secrets(NamedTuple):
     unreadable: int
 
 
+def sealed(endpoint_id: str, column: Column, text: str) -> bytes:
+    """What a sealed column of an endpoint holds for a text."""
+    return secret_box.get().seal(text, secret_box.place(column, endpoint_id))
+
+
+def opened(endpoint_id: str, column: Column, sealed: bytes | None) -> str:
+    """The text; empty for none. Raise OperatorError when no key of ours opens it at this place."""
+    return secret_box.get().open(sealed, secret_box.place(column, endpoint_id)) if sealed else ""
+
+
 async def check_secret() -> None:
     """Raise OperatorError when the latest endpoint's secret was sealed with a key that is not ours."""
-    sealed = await _LATEST.value()
-    if sealed is not None:
-        secret_box.get().open(sealed)
+    for endpoint_id, sealed in await _LATEST.rows():
+        opened(endpoint_id, WebhookEndpoint.secret, sealed)
 
 
 async def subscribed(kind: str, workspaces: Iterable[str]) -> set[str]:
@@ -105,11 +116,10 @@ async def count_secrets() -> Secrets | None:
     found = await _BY_KEY.rows()
     if not found:
         return Secrets(0, 0)
-    box = secret_box.get()
-    for _, sealed, count in found:
+    for _, endpoint_id, sealed, count in found:
         endpoints += count
         try:
-            box.open(bytes(sealed))
+            opened(endpoint_id, WebhookEndpoint.secret, sealed)
         except OperatorError:
             unreadable += count
     return Secrets(endpoints, unreadable)

@@ -5,6 +5,7 @@ within it, it is delivered; not, it is a failed attempt. So everything else is a
 rows and the same statement that records.
 """
 
+import functools
 import re
 import secrets
 import time
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from leadwire.delivery import retry
-from leadwire.delivery.endpoints.table import LARGEST_WINDOW
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW, SEALED, opened
 from leadwire.delivery.states import Outcome
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery, headers_of
@@ -20,7 +21,7 @@ from leadwire.delivery.worker.claim import pairs
 from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.observe import log_attempts
 from leadwire.delivery.worker.record import record
-from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.failing import Failing
@@ -112,10 +113,8 @@ async def _record(done: Sequence[Attempt], lease: str) -> list[Attempt]:
 
 def _to_send(row: db.Row) -> ClaimedDelivery:
     """What `take` has taken, with what it needs to be signed."""
-    box = secret_box.get()
-    secret, staged, headers = (
-        box.open(row[name]) if row[name] else "" for name in ("secret", "staged_secret", "headers")
-    )
+    sealed = row["secret"], row["staged_secret"], row["headers"]
+    secret, staged, headers = map(functools.partial(opened, row["endpoint_id"]), SEALED, sealed)
     plain = _delivery(row)._replace(body=row["body"], numbered=row["numbered"], sequence=row["sequence"])
     return plain._replace(secret=secret, staged_secret=staged, headers=pairs(headers), claimed_at=row["taken_at"])
 

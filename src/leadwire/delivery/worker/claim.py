@@ -14,11 +14,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from leadwire.delivery.endpoints import discard, due
+from leadwire.delivery.endpoints.table import SEALED, opened
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.table import END_CANCELED
 from leadwire.delivery.transport.identity import Identity
 from leadwire.delivery.worker.attempt import ClaimedDelivery
-from leadwire.infrastructure import db, ids, secret_box, telemetry
+from leadwire.infrastructure import db, ids, telemetry
 from leadwire.infrastructure.db.statements import Statement, lists, sql
 from leadwire.infrastructure.errors import OperatorError
 
@@ -110,7 +111,7 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, gone: Collec
             found += await _claim_of(f"event_{day}").rows(**values)
         except db.NoTable:  # of a day that is dropped, or that the relay has not made: the default partition has it
             found += await _claim_of("event").rows(**values)
-    box, now = secret_box.get(), time.perf_counter()
+    now = time.perf_counter()
     claimed, refused = Claim([], [], set()), list[Key]()
     for event_id, endpoint_id, attempts, ended, takes, *sealed_and_job in found:
         key = Key(event_id, endpoint_id, attempts)
@@ -122,7 +123,7 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, gone: Collec
         else:
             times = (now, asked_at)
             try:
-                secret, staged, headers, pem = (box.open(one) if one else "" for one in sealed)
+                secret, staged, headers, pem = map(functools.partial(opened, endpoint_id), SEALED, sealed)
             except OperatorError as error:  # it waits until our key is set right
                 names = ClaimedDelivery(by_key[key], "", "", (), None, *times, *job).names
                 telemetry.log("secret.unreadable", level=logging.ERROR, error=error, **names)

@@ -54,7 +54,7 @@ async def _attempt(mail: Mail, server: SmtpServer) -> Result:
     if mail.suppressed:
         return Result("suppressed", "mail to this address was refused before")
     try:
-        message = compose.message(mail, reads.opened(mail.data), settings.get())
+        message = compose.message(mail, reads.opened(mail.id, mail.data), settings.get())
         return await _connections(server, compose.sender(settings.get())).send(message)
     except Exception as error:  # noqa: BLE001 - as a template may raise
         return Result("failed", telemetry.text_of(error))

@@ -64,6 +64,6 @@ async def counts() -> dict[str, int]:
     return dict(found)
 
 
-def opened(data: bytes) -> Contents:
+def opened(mail_id: str, data: bytes) -> Contents:
     """What a mail's sealed column holds. Raise OperatorError when its key is not among ours."""
-    return msgspec.json.decode(secret_box.get().open_once(data), type=Contents)
+    return msgspec.json.decode(secret_box.get().open_once(data, secret_box.place(Mail.data, mail_id)), type=Contents)

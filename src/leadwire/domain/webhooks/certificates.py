@@ -17,10 +17,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from leadwire.delivery.endpoints import changes as rows
+from leadwire.delivery.endpoints import table
+from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.transport import identity
 from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import Endpoint
-from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Invalid, invalid_field
 
 _LARGEST: Final = 16_384  # characters of each file
@@ -86,7 +88,7 @@ async def replace(workspace: str | None, endpoint_id: str, certificate: str, key
         if not (await changes.locked(workspace, endpoint_id)).url.startswith("https:"):
             raise Invalid("A client certificate needs an endpoint with an https address.")
         found = checked(certificate, key)
-        sealed = secret_box.get().seal(found.pem)
+        sealed = table.sealed(endpoint_id, WebhookEndpoint.certificate, found.pem)
         values = {"certificate": sealed, "certificate_subject": found.subject, "certificate_ends_at": found.ends_at}
         await rows.update(endpoint_id, values)
         return await reads.endpoint(workspace, endpoint_id)

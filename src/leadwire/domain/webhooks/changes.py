@@ -23,7 +23,7 @@ from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, reads
 from leadwire.domain.webhooks.samples import AUDIT_SAMPLE, SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
-from leadwire.infrastructure import clock, db, secret_box, settings
+from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import RateLimited, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -39,7 +39,7 @@ async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint
     """A new endpoint, disabled, with its secret. Raises QuotaExceeded; Invalid for the URL or an unknown event kind."""
     url, kinds, secret = checked_url(url), _known_kinds(events), signing.new_secret()
     async with db.transaction():
-        endpoint_id = await rows.create(workspace, url, kinds, secret_box.get().seal(secret))
+        endpoint_id = await rows.create(workspace, url, kinds, secret)
         await quotas.check(workspace, "endpoints", _COUNT)
     made = await reads.endpoint(workspace, endpoint_id)
     return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
@@ -60,7 +60,7 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
     Order holds among what is relayed from then on; another rate begins with a full second's worth. A URL of another
     origin loses the custom headers, unless the same change gives new ones: they are secrets of the old receiver.
     """
-    values = _assigned(change)
+    values = _assigned(endpoint_id, change)
     async with db.transaction():
         before = await locked(workspace, endpoint_id)
         moved = "url" in values and _origin(str(values["url"])) != _origin(before.url)
@@ -74,13 +74,13 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
     return ChangedEndpoint(**msgspec.structs.asdict(after), changes=differences, removed_headers=removed)
 
 
-def _assigned(change: EndpointChange) -> dict[str, object]:
+def _assigned(endpoint_id: str, change: EndpointChange) -> dict[str, object]:
     """The columns that a change sets. Raises Invalid."""
     checks: dict[str, Callable[[Any], object]] = {
         "url": checked_url,
         "events": _known_kinds,
         "rate_limit": _rate,
-        "headers": custom_headers.sealed,
+        "headers": functools.partial(custom_headers.sealed, endpoint_id),
     }
     values = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
     values |= {name: check(values[name]) for name, check in checks.items() if name in values}

@@ -6,7 +6,9 @@ from typing import Final
 
 import msgspec
 
-from leadwire.infrastructure import secret_box, settings
+from leadwire.delivery.endpoints import table
+from leadwire.delivery.endpoints.table import WebhookEndpoint
+from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import FieldError, Invalid
 
 _MOST: Final = 20
@@ -22,7 +24,7 @@ _OURS: Final = re.compile(
 )
 
 
-def sealed(headers: Mapping[str, str]) -> bytes | None:
+def sealed(endpoint_id: str, headers: Mapping[str, str]) -> bytes | None:
     """`headers` as the endpoint's row keeps them; None for none. Raises Invalid with a fault for each bad one."""
     faults = [
         FieldError("invalid_header", problem, f"/headers/{name[:_LONGEST_NAME]}")
@@ -35,12 +37,14 @@ def sealed(headers: Mapping[str, str]) -> bytes | None:
         faults.append(FieldError("too_many", f"At most {_MOST} headers.", "/headers"))
     if faults:
         raise Invalid("These headers cannot be used.", errors=tuple(faults))
-    return secret_box.get().seal(msgspec.json.encode(dict(headers)).decode()) if headers else None
+    text = msgspec.json.encode(dict(headers)).decode()
+    return table.sealed(endpoint_id, WebhookEndpoint.headers, text) if headers else None
 
 
-def opened(kept: bytes | None) -> dict[str, str]:
+def opened(endpoint_id: str, kept: bytes | None) -> dict[str, str]:
     """The headers of an endpoint's row."""
-    return msgspec.json.decode(secret_box.get().open(kept), type=dict[str, str]) if kept else {}
+    text = table.opened(endpoint_id, WebhookEndpoint.headers, kept)
+    return msgspec.json.decode(text, type=dict[str, str]) if text else {}
 
 
 def _problem(name: str, value: str) -> str | None:

@@ -124,7 +124,7 @@ async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[
 
 def _endpoint(row: db.Row) -> Endpoint:
     values = dict(row)
-    values["headers"] = list(custom_headers.opened(values["headers"]))
+    values["headers"] = list(custom_headers.opened(values["id"], values["headers"]))
     if values["paused_until"] and values["paused_until"].replace(tzinfo=UTC) <= clock.now():  # infinity has no zone
         values["paused_until"] = None  # the pause is over
     return Endpoint(*clock.texts(values.values()))

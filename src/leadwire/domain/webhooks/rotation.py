@@ -4,14 +4,16 @@ Staged, the next secret signs beside the present one in `webhook-signature`; the
 Promoted, it is the secret, in `X-Service-Signature` too. A workspace of None is an operator.
 """
 
+import functools
 from typing import Final
 
 from leadwire.delivery import signing
 from leadwire.delivery.endpoints import changes as rows
+from leadwire.delivery.endpoints import table
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import Endpoint
-from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import if_given, param, statement
 from leadwire.infrastructure.errors import Conflict, NotFound
 
@@ -31,7 +33,8 @@ async def stage(workspace: str | None, endpoint_id: str, *, replace: bool = Fals
     async with db.transaction():
         if (await changes.locked(workspace, endpoint_id)).staged_at and not replace:
             raise Conflict("A secret is staged already.", code="already_staged")
-        await rows.update(endpoint_id, {"staged_secret": secret_box.get().seal(secret), "staged_at": clock.now()})
+        sealed = table.sealed(endpoint_id, WebhookEndpoint.staged_secret, secret)
+        await rows.update(endpoint_id, {"staged_secret": sealed, "staged_at": clock.now()})
     return secret
 
 
@@ -42,7 +45,9 @@ async def promote(workspace: str | None, endpoint_id: str) -> Endpoint:
         staged = (await _secrets(workspace, endpoint_id))["staged_secret"]
         if staged is None:
             raise Conflict("No secret is staged.", code="nothing_staged")
-        await rows.update(endpoint_id, {"secret": staged, "staged_secret": None, "staged_at": None})
+        text = table.opened(endpoint_id, WebhookEndpoint.staged_secret, staged)
+        secret = table.sealed(endpoint_id, WebhookEndpoint.secret, text)
+        await rows.update(endpoint_id, {"secret": secret, "staged_secret": None, "staged_at": None})
         return await reads.endpoint(workspace, endpoint_id)
 
 
@@ -57,8 +62,8 @@ async def discard(workspace: str | None, endpoint_id: str) -> Endpoint:
 async def reveal(workspace: str | None, endpoint_id: str) -> tuple[str, str | None]:
     """Return the secret and the staged one, to be shown to somebody who may see them. Raise NotFound."""
     row = await _secrets(workspace, endpoint_id)
-    box = secret_box.get()
-    return box.open(row["secret"]), box.open(row["staged_secret"]) if row["staged_secret"] else None
+    secret, staged = map(functools.partial(table.opened, endpoint_id), table.SEALED, row)
+    return secret, staged or None
 
 
 async def _secrets(workspace: str | None, endpoint_id: str) -> db.Row:

@@ -19,7 +19,7 @@ import msgspec
 from piccolo.table import Table
 
 from leadwire.delivery import signing
-from leadwire.delivery.endpoints.table import WebhookEndpoint
+from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.table import DeliveryResult, EveryDelivery
 from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.accounts.table import AuditEntry, Workspace
@@ -27,7 +27,7 @@ from leadwire.domain.bots.changes import FAQ_WORDS
 from leadwire.domain.bots.table import FaqEntry
 from leadwire.domain.listing import exported
 from leadwire.domain.workspaces import export, export_file
-from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
 
 Line = dict[str, Any]
@@ -142,7 +142,8 @@ def _row(table: type[Table], row: Line) -> Line:
     """A row as it is stored here."""
     row = {name: value for name, value in row.items() if name not in exported.HIDDEN | _LEFT_OUT.get(table, set())}
     if table is WebhookEndpoint:
-        return row | {"secret": f"\\x{secret_box.get().seal(signing.new_secret()).hex()}"}
+        secret = sealed(row["id"], WebhookEndpoint.secret, signing.new_secret())
+        return row | {"secret": f"\\x{secret.hex()}"}
     if "body" in row:
         return row | {"body": row["body"] or ""}  # null: the event is erased
     if table is EveryDelivery:

@@ -124,13 +124,15 @@ async def release(event: str | None) -> Result:
 
 
 @command()
-async def reseal() -> Result:
+@click.option("--unbound", is_flag=True, help="As versions before 0.1.0 can open them, before you go back to one.")
+async def reseal(unbound: bool) -> Result:
     """Encrypt every secret with the first key of LEADWIRE_SECRET_KEY, so that the other keys can be removed.
 
     First put the new key in front, on every host, and restart everything: only then does every process open what this
-    seals. Visitors who were blocked before are not known again: of their networks only a hash under the key is kept.
+    seals. What versions before 0.1.0 have sealed is bound to its row. Visitors who were blocked before are not known
+    again: of their networks only a hash under the key is kept.
     """
     sealed = (*endpoints.SEALED, *accounts.SEALED, *mail.SEALED)
-    done = [await secret_box.reseal(secret_box.get(), column) for column in sealed]
+    done = [await secret_box.reseal(secret_box.get(), column, bound=not unbound) for column in sealed]
     text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
     return Result({"sealed": sum(done)}, text)

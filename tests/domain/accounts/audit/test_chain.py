@@ -219,7 +219,7 @@ async def test_a_seal_that_is_not_ours_is_found_and_the_other_chains_go_on(ten, 
     assert "its seal" not in caplog.text
     (job,) = await listed("audit.chain")
     assert (job.key, job.tries) == (ten, 1)
-    assert "OperatorError: the seal of" in job.error
+    assert "OperatorError: LEADWIRE_SECRET_KEY does not open" in job.error
 
 
 @pytest.mark.parametrize("anew", [False, True])

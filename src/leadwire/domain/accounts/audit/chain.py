@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from leadwire.domain.accounts.table import AuditChain
 from leadwire.infrastructure import clock, secret_box
 from leadwire.infrastructure.errors import OperatorError
 
@@ -74,12 +75,12 @@ def chained(row: Any) -> Chained:
 
 def sealed(seal: Seal) -> bytes:
     """What is stored of a seal."""
-    return secret_box.get().seal(msgspec.json.encode(seal).decode())
+    return secret_box.get().seal(msgspec.json.encode(seal).decode(), secret_box.place(AuditChain.sealed, seal.chain))
 
 
 def unsealed(chain: str, stored: bytes) -> Seal:
     """The seal of a chain. Raise OperatorError for one that was not made with our keys, or is another chain's."""
-    seal = msgspec.json.decode(secret_box.get().open(stored), type=Seal)
+    seal = msgspec.json.decode(secret_box.get().open(stored, secret_box.place(AuditChain.sealed, chain)), type=Seal)
     if seal.chain != chain:
         raise OperatorError(f"the seal of {chain} is that of {seal.chain}")
     return seal

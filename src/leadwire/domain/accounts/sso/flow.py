@@ -21,6 +21,7 @@ from leadwire.domain.accounts.sso.discovery import Metadata
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import SKEW, Claims
+from leadwire.domain.accounts.table import IdentityProvider
 from leadwire.infrastructure import clock, secret_box
 
 PATIENCE: Final = 600
@@ -137,7 +138,8 @@ async def tried_client(provider: Provider, metadata: Metadata, callback: str) ->
 
 async def _redeem(provider: Provider, metadata: Metadata, code: str, verifier: str, callback: str) -> _Answer:
     """What a code is exchanged for. Raise SignOnRefused."""
-    secret = secret_box.get().open(provider.client_secret or b"")
+    at = secret_box.place(IdentityProvider.client_secret, provider.id)
+    secret = secret_box.get().open(provider.client_secret or b"", at)
     form = {
         "grant_type": "authorization_code", "code": code, "redirect_uri": callback, "code_verifier": verifier,
     }  # fmt: skip

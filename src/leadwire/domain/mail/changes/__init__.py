@@ -55,9 +55,10 @@ async def queue(
         return False
     contents = msgspec.json.encode(Contents(dict(values or {}), unsubscribe))
     mail_id, priority = ids.new("mail"), int(kind not in URGENT)
+    data = secret_box.get().seal(contents.decode(), secret_box.place(Mail.data, mail_id))
     await _ADD.rows(
         id=mail_id, workspace_id=workspace, user_id=user_id, about=about, kind=kind, recipient=recipient,
-        data=secret_box.get().seal(contents.decode()), priority=priority, created_at=clock.now(),
+        data=data, priority=priority, created_at=clock.now(),
     )  # fmt: skip
     await jobs.add(JOBS[priority], mail_id, workspace)
     return True

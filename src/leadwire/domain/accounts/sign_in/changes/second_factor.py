@@ -90,7 +90,8 @@ async def add(person: Person, offered: str, code: str) -> None:
         raise invalid_field(*_WRONG)
     await tries.forgive(f"code {person.user_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
-        await _ADD.rows(id=person.user_id, sealed=secret_box.get().seal(secret), step=step)
+        sealed = secret_box.get().seal(secret, _place(person.user_id))
+        await _ADD.rows(id=person.user_id, sealed=sealed, step=step)
         await sessions.end_all(person.user_id, but=person.session_id)
         await notify.tell(person.user_id, "second_factor_on")
 
@@ -148,7 +149,7 @@ async def redeem(given: str, code: str, address: str) -> str:
     if len(code) >= _CODE:
         right = await _recover(user_id, password_hash, code, address)
     else:
-        step = _step_of(secret_box.get().open(sealed), code) if sealed else None
+        step = _step_of(secret_box.get().open(sealed, _place(user_id)), code) if sealed else None
         values = {"step": step, "password_hash": password_hash, "sealed": sealed}
         right = step is not None and await _USE_STEP.row(id=user_id, **values) is not None
     if not right:
@@ -173,6 +174,10 @@ async def _recover(user_id: str, password_hash: str, code: str, address: str) ->
         await audit.record(account["workspace_id"], account["email"], entry, address)
         await notify.tell(user_id, "recovery_code_used", left=str(await _COUNT_CODES.value(user=user_id)))
         return True
+
+
+def _place(user_id: str) -> str:
+    return secret_box.place(UserAccount.totp_secret, user_id)
 
 
 def _step_of(secret: str, code: str) -> int | None:

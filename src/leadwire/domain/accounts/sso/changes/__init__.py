@@ -111,7 +111,11 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
         del after["client_secret"]
         changed = [f"{name}: {getattr(before, name)} -> {value}" for name, value in after.items()
                    if value != getattr(before, name)]  # fmt: skip
-        after |= {"client_secret": secret and secret_box.get().seal(secret), "roles": msgspec.json.encode(setup.roles)}
+        at = secret_box.place(IdentityProvider.client_secret, provider_id)
+        after |= {
+            "client_secret": secret and secret_box.get().seal(secret, at),
+            "roles": msgspec.json.encode(setup.roles),
+        }
         await _SET.rows(workspace=workspace, id=provider_id, **after)
     return "; ".join([*changed, *(["another client secret"] if secret else [])])
 

@@ -2,17 +2,44 @@
 
 import pytest
 
+from leadwire.domain.bots import changes
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents
 from leadwire.domain.notices.changes import transcript
+from leadwire.domain.notices.strangers_links import Links
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
-from tests.domain.bots.conftest import live  # noqa: F401 - a fixture
+from tests.domain.bots.conftest import live, published  # noqa: F401 - a fixture
 from tests.interfaces.widget.conftest import Caller, caller, shop  # noqa: F401 - fixtures
 from tests.mailing import mails
 
+REPEATS = """
+format = 1
+start = "name"
+
+[[nodes]]
+type = "ask"
+id = "name"
+text = "Your name?"
+input = "text"
+save_to = "name"
+next = "email"
+
+[[nodes]]
+type = "ask"
+id = "email"
+text = "Hello {{name}}, we are at https://shop.example/returns and help.shop.example. Your e-mail?"
+input = "email"
+save_to = "email"
+next = "bye"
+
+[[nodes]]
+type = "end"
+id = "bye"
+text = "Thanks, {{name}}. We write to {{email}}."
+"""
 pytestmark = pytest.mark.usefixtures("mailing")
 
 
@@ -52,6 +79,43 @@ async def test_it_is_nothing_to_write_to_strangers_with(caller, shop):  # noqa: 
         last = await other.post("transcript")
     assert code(last) == (409, "too_many")
     assert len(await mails("transcript")) == 5
+
+
+LINKS = [
+    "https://evil.example/login", "HTTPS://EVIL.example", "evil-bank.example/login", "(evil-bank.example)",
+    "evil.example.", "http://2130706433/x", "192.0.2.7/login", "www.evil", "evil\uff0eexample/x",
+    "evil\u3002example", "ev\u200bil.exam\u00adple", "eve@evil.example", "x@evil.example/ada@example.com",
+    "mailto:eve@evil.example", "b\u00fccher.example",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("link", LINKS)
+async def test_what_a_visitor_gave_is_no_link_wherever_it_is_repeated(workspace, anonymous, live, link):  # noqa: F811
+    bot = await published(workspace, REPEATS, "Repeats")
+    await changes.set_origins(workspace, bot.id, ["*"])
+    caller = Caller(anonymous, bot)  # noqa: F811
+    await caller.says(f"{link} Invoice overdue")
+    await caller.says("ada@example.com")
+    assert (await caller.post("transcript")).status_code == 200
+    ((_, values),) = await mails("transcript")
+    assert [one["text"] for one in values["said"]] == [
+        "Your name?",
+        "[link] Invoice overdue",
+        "Hello [link] Invoice overdue, we are at https://shop.example/returns and help.shop.example. Your e-mail?",
+        "ada@example.com",
+        "Thanks, [link] Invoice overdue. We write to ada@example.com.",
+    ]
+
+
+def test_a_visitor_who_names_very_many_hosts_takes_all_links_out():
+    few, many = (Links("a@b.example", [f"x{n}.example" for n in range(count)]) for count in (100, 101))
+    assert few.out_of("See shop.example now", own=False) == "See shop.example now"
+    assert many.out_of("See shop.example now", own=False) == "See [link] now"
+
+
+@pytest.mark.parametrize("text", ["It costs 12.50 EUR. Really? Yes, e.g. 3.5 a day...", "Ada: 10:30, a/b, U.S.A."])
+def test_what_is_no_link_stays(text):
+    assert Links("a@b.example", [text]).out_of(text, own=True) == text
 
 
 async def test_one_address_gets_few_from_whoever_asks(workspace, caller, shop, monkeypatch):  # noqa: F811

@@ -62,7 +62,7 @@ def advisories(requirements: Path) -> tuple[dict[str, list[str]], str]:
     except ValueError:
         return {}, f"pip-audit could not run: {(ran.stderr.splitlines() or ['no answer'])[0]}"
     checked = {one["name"]: [fault["id"] for fault in one["vulns"]] for one in releases if "vulns" in one}
-    return checked, next((one["skip_reason"] for one in releases if "skip_reason" in one), "not of this platform")
+    return checked, next((one["skip_reason"] for one in releases if "skip_reason" in one), "pip-audit left it out")
 
 
 def bills(directory: Path) -> str:
@@ -85,7 +85,7 @@ def main(directory: Path, *, strict: bool = False) -> int:
     print(f"{len(parts)} packages; licenses not read, as not of this platform: {', '.join(absent) or 'none'}")
 
     requirements = directory / "requirements.txt"
-    requirements.write_text(export())
+    requirements.write_text(re.sub(r" ; [^\\\n]*", " ", export()))  # without markers: of every platform
     checked, reason = advisories(requirements)
     faults += [f"{name} {version}: {fault}" for name, version in parts for fault in checked.get(name, ())]
     unchecked = [name for name, _ in parts if name not in checked]

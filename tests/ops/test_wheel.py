@@ -1,5 +1,7 @@
 """The wheels hold all that their programs read: what is not Python is easily left out, and missed only elsewhere."""
 
+import json
+import os
 import re
 import zipfile
 from pathlib import Path
@@ -80,3 +82,24 @@ def test_without_the_advisories_supply_says_what_it_did_not_check(tmp_path, monk
     assert unchecked.startswith("not checked (pip-audit could not run: ")
     assert "litestar" in unchecked
     assert supply.main(tmp_path / "dist", strict=True) == 1
+
+
+def test_an_advisory_is_a_fault_and_what_was_skipped_is_named(tmp_path, monkeypatch, capsys):
+    """With an answer of pip-audit as it is written where the advisories can be reached."""
+    told = [
+        {"name": "litestar", "version": "2", "vulns": [{"id": "GHSA-of-nothing", "fix_versions": []}]},
+        {"name": "h11", "version": "1", "vulns": []},
+        {"name": "httpx", "skip_reason": "no answer"},
+    ]
+    tool = tmp_path / "uvx"
+    tool.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps({'dependencies': told})}\nEND\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert supply.main(tmp_path / "dist") == 1
+    *_, fault, count, unchecked = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"litestar [\d.]+: GHSA-of-nothing", fault)
+    assert count.startswith("advisories checked for 2 of ")
+    assert unchecked.startswith("not checked (no answer): ")
+    names = unchecked.partition("): ")[2].split(", ")
+    assert ("httpx" in names, "h11" in names, "litestar" in names) == (True, False, False)
+    assert " ; " not in (tmp_path / "dist" / "requirements.txt").read_text()  # releases for other platforms as well

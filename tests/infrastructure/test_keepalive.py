@@ -30,7 +30,7 @@ async def test_a_connection_by_tcp_has_bounds():
 async def test_the_pool_asks_for_it_on_every_connection(servers, monkeypatch):
     asked = []
     monkeypatch.setattr(db, "_keep_alive", asked.append)
-    await db._prepare(_Silent())
+    await db.prepare(_Silent())
     assert len(asked) == 1
 
 

@@ -172,6 +172,13 @@ class Unavailable(DomainError, status=503, code="unavailable", title="Temporaril
     headers: Mapping[str, str] = {"Retry-After": "5"}
 
 
+class WorkspaceMoving(
+    Unavailable, code="workspace_moving", title="The workspace is being moved",
+    detail="The workspace is being moved to another installation. Nothing was changed. Try again.",
+):  # fmt: skip
+    """The workspace is being moved to another installation: for a while its changes are refused."""
+
+
 class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What went wrong. `code` is the contract; `title` and `detail` are for people and may change."""
 

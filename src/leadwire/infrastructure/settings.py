@@ -105,6 +105,15 @@ def read(environ: Mapping[str, str]) -> Settings:
     return settings
 
 
+def read_file(path: Path) -> Settings:
+    """Settings from a file with a line NAME=VALUE for each; raises OperatorError."""
+    try:
+        lines = (line.partition("=") for line in path.read_text().splitlines())
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be read: {error.strerror}") from error
+    return read({name.strip(): value.strip().strip("'\"") for name, _, value in lines})
+
+
 @functools.cache
 def get() -> Settings:
     """The settings of this process."""

@@ -154,5 +154,5 @@ async def _look_up(key: str, digest: bytes) -> schema.Caller | None:
     row = await _KEY_BY_LOOKUP.row(lookup=lookup) if lookup else None
     if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
-    id_, workspace, scopes, ends, suspended, requests, allowed, _ = row
-    return schema.Caller(id_, workspace, frozenset(scopes), ends, suspended, requests, tuple(allowed))
+    id_, workspace, scopes, ends, suspended, moving, requests, allowed, _ = row
+    return schema.Caller(id_, workspace, frozenset(scopes), ends, suspended, moving, requests, tuple(allowed))

@@ -1,6 +1,6 @@
 -- key_by_lookup: whose key it is, and what holds for the workspace
-SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, (w.quotas->>'requests')::int,
-    k.networks, k.hash
+SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, w.move_id IS NOT NULL,
+    (w.quotas->>'requests')::int, k.networks, k.hash
 FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :lookup AND k.revoked_at IS NULL
 
 -- me: a key and its workspace
@@ -12,8 +12,8 @@ SELECT totp_secret IS NOT NULL AS app, (SELECT count(*) FROM recovery_code r WHE
 FROM user_account u WHERE id = :user
 
 -- workspaces: every workspace with its state
-SELECT id, name, CASE WHEN deletion_began_at IS NOT NULL THEN 'being deleted' WHEN suspended_at IS NOT NULL
-    THEN 'suspended' ELSE 'active' END AS state, created_at FROM workspace ORDER BY created_at, id
+SELECT id, name, CASE WHEN move_id IS NOT NULL THEN 'moving' WHEN deletion_began_at IS NOT NULL THEN 'being deleted'
+    WHEN suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS state, created_at FROM workspace ORDER BY created_at, id
 
 -- agent_online: whether one of the users who may answer visitors has a session with the inbox open
 SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id

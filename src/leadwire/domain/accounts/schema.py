@@ -78,6 +78,8 @@ class Caller(Struct, frozen=True):
     expires_at: datetime | None
     suspended: bool = False
     """Whether the workspace is."""
+    moving: bool = False
+    """Whether the workspace is on its way here, or has gone."""
     requests: int | None = None
     """How many the workspace may send with each key in a minute, where that is not what the settings say."""
     networks: tuple[str, ...] = ()
@@ -170,5 +172,5 @@ class WorkspaceListed(Struct, frozen=True):
 
     id: str
     name: str
-    state: Literal["active", "suspended", "being deleted"]
+    state: Literal["active", "suspended", "being deleted", "moving"]
     created_at: str

@@ -19,6 +19,7 @@ class Workspace(Table, db=DB, tablename="workspace"):
     networks = Array(Text())  # from which people may use the web area; empty: from any
     quotas = JSON()  # where they differ from the settings, by name
     sso_enforced = Boolean(default=False)  # passwords are for `break_glass` accounts only
+    move_id = Text(null=True, default=None)  # while it comes from another installation; for good once it has gone
 
 
 class UserAccount(Table, db=DB, tablename="user_account"):

@@ -1,1 +1,1 @@
-"""Customers, as whoever runs the installation sees them: how one is made, suspended, deleted, exported and imported."""
+"""Customers, as whoever runs the installation sees them: made, suspended, deleted, exported, imported, moved."""

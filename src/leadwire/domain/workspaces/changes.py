@@ -16,6 +16,7 @@ from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.search import changes as search
+from leadwire.domain.workspaces import fence
 from leadwire.infrastructure import db, idempotency_store, jobs
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Invalid, Unavailable
@@ -85,6 +86,7 @@ async def _begin(workspace: str) -> None:
         await due.PATIENCE.rows()
         await workspaces.begin_deletion(workspace)
         await endpoints.hold(workspace, held=True)
+    await fence.remove(workspace)
 
 
 async def _finish(workspace: str) -> None:

@@ -68,6 +68,12 @@ async def read(path: Path) -> tuple[str, Counter[str]]:
         raise Invalid(f"{path} has a line that is none of an export of this version: {cause}") from error
 
 
+async def refuse_accounts(workspace: str, addresses: Sequence[str]) -> None:
+    """Raise Conflict when one of these addresses, in lower case, has an account in another workspace."""
+    if taken := await db.rows(_TAKEN, addresses, workspace):
+        raise Conflict(f"{taken[0]['email']} has an account in another workspace here: nothing was changed.")
+
+
 def _open(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
@@ -83,9 +89,7 @@ async def _begin(path: Path, file: IO[bytes]) -> str:
     file.seek(0)
     first, *users = itertools.takewhile(lambda line: line["kind"] in ("workspace", "user"), _lines(file))
     workspace: str = first["data"]["id"]
-    addresses = [line["data"]["email"].lower() for line in users]
-    if taken := await db.rows(_TAKEN, addresses, workspace):
-        raise Conflict(f"{taken[0]['email']} has an account in another workspace here: nothing was imported.")
+    await refuse_accounts(workspace, [line["data"]["email"].lower() for line in users])
     async with db.transaction():
         await _write(_KINDS["workspace"], [first["data"]], workspace)
         await workspaces.begin_import(workspace)

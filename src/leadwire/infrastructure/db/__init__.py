@@ -31,6 +31,8 @@ Locked = asyncpg.LockNotAvailableError
 NoTable = asyncpg.UndefinedTableError
 Canceled = asyncpg.QueryCanceledError
 """A statement ran for longer than its limit. The server is available: this is not one of `GONE`."""
+Moving = asyncpg.RestrictViolationError
+"""The workspace of a row is being moved to another installation."""
 Orphaned = asyncpg.ForeignKeyViolationError
 """A row refers to another row that does not exist, or no longer exists."""
 WITHHELD: tuple[type[BaseException], ...] = (
@@ -192,10 +194,10 @@ def after_commit(hook: Callable[[], None]) -> None:
 def _options() -> dict[str, Any]:
     """What both pools have in common."""
     never: dict[str, Any] = {"max_inactive_connection_lifetime": 0, "max_queries": 10**9}
-    return never | {"statement_cache_size": 256, "init": _prepare}
+    return never | {"statement_cache_size": 256, "init": prepare}
 
 
-async def _prepare(connection: asyncpg.Connection) -> None:
+async def prepare(connection: asyncpg.Connection) -> None:
     """Set the limits of a new connection, and send JSON columns as text and return them unparsed, as `msgspec.Raw`."""
     _keep_alive(connection)
     async with asyncio.timeout(Pool.patience):

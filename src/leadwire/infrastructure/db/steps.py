@@ -9,7 +9,9 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Final
 
 import asyncpg
@@ -22,7 +24,7 @@ NOTED: Final = "leadwire steps"
 PATIENCE: Final = 600.0  # seconds
 # Whoever comes later waits behind a statement that waits, so it does not wait for long. Less than `deadlock_timeout`,
 # which is 1 s: in a deadlock with a request it is the migration that gives way.
-_LOCK_TIMEOUT: Final = "400ms"
+_GIVE_WAY: Final = "SET LOCAL lock_timeout = '400ms'"
 _PAUSES: Final = (0.5, 8.0)  # seconds: the first, the longest
 
 _STATEMENT: Final = re.compile(r"(?:--[^\n]*|'[^']*'|\$\$.*?\$\$|[^;])+", re.DOTALL)
@@ -47,7 +49,7 @@ async def run(migration_id: str, script: str, online: str) -> None:
     done = await noted()
     for number, step in enumerate(split(online), 1):
         if (name := f"{migration_id} {number}") not in done:
-            await _try(step, name)
+            await _patiently(partial(_take, step, name), step)
 
 
 async def run_at_once(migration_id: str, script: str) -> None:
@@ -97,12 +99,22 @@ def headline(step: str) -> str:
     return line(step)[:80]
 
 
-async def _try(step: str, name: str) -> None:
-    """Take a step, as often as it needs. Raise OperatorError."""
+async def alone(step: str, transaction: Callable[[], AbstractAsyncContextManager[None]] = db.transaction) -> None:
+    """Run a statement that locks a table in a transaction of its own, as often as it needs. Raise OperatorError."""
+
+    async def take() -> None:
+        async with transaction():
+            await db.rows(_GIVE_WAY)
+            await db.rows(step)
+
+    await _patiently(take, step)
+
+
+async def _patiently(take: Callable[[], Awaitable[None]], step: str) -> None:
     end, (pause, longest) = time.monotonic() + PATIENCE, _PAUSES
     while True:
         try:
-            return await _take(step, name)
+            return await take()
         except (db.Locked, db.Deadlock) as error:
             if time.monotonic() > end:
                 raise OperatorError(f"{headline(step)}: no lock within {PATIENCE:g} s; run it again later") from error
@@ -122,7 +134,7 @@ async def _take(step: str, name: str) -> None:
         await _note(name)
     else:
         async with db.transaction():
-            await db.rows(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+            await db.rows(_GIVE_WAY)
             await db.rows(step)
             await _note(name)
 

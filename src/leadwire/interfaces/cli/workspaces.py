@@ -19,6 +19,7 @@ with lazily():
     from leadwire.domain.accounts import reads as accounts
     from leadwire.domain.accounts.sso import changes as single_sign_on
     from leadwire.domain.workspaces import changes, export_file, import_file, usage
+    from leadwire.domain.workspaces import move as moves
 
 _workspace = click.argument("workspace", metavar="ID")
 
@@ -149,6 +150,29 @@ async def import_(path: Path) -> Result:
     return Result({"id": workspace, "rows": made}, text)
 
 
+@command(workspaces)
+@_workspace
+@click.option(
+    "--from", "path", type=click.Path(path_type=Path, dir_okay=False), required=True,
+    help="LEADWIRE_DATABASE_URL and LEADWIRE_SECRET_KEY of the other installation, a line each.",
+)  # fmt: skip
+async def move(workspace: str, path: Path) -> Result:
+    """Let a workspace come here from another installation, with its keys, secrets and what is still to be sent.
+
+    Its changes are refused while it is copied. If this is interrupted, run it again: it goes on, or begins anew.
+    """
+    theirs = settings.read_file(path)
+    if not (theirs.database_url and theirs.secret_key):
+        raise OperatorError(f"{path} does not say LEADWIRE_DATABASE_URL and LEADWIRE_SECRET_KEY")
+    moved = await moves.move(workspace, theirs.database_url, theirs.secret_key)
+    told = ", ".join(f"{moved.rows[table]:,} {table}s" for table in ("lead", "conversation", "event"))
+    text = (
+        f"{workspace} is here: {told}. Changes were refused for {moved.closed:.1f} s. Let the proxy send its keys here;"
+        f" then, in the other installation: leadwire workspaces delete {workspace}"
+    )
+    return Result({"id": workspace, "rows": moved.rows, "closed_seconds": moved.closed}, text)
+
+
 @command(workspaces, "map")
 @click.argument("cell")
 @click.option("--hosts", is_flag=True, help="The host of LEADWIRE_PUBLIC_URL instead.")
@@ -164,7 +188,9 @@ async def map_(cell: str, hosts: bool) -> Result:
         if names == [""]:
             raise OperatorError("LEADWIRE_PUBLIC_URL is not set: it says which host leads to this installation")
     else:
-        names = sorted(key.starts_with.split("_")[1] for key in await accounts.listed() if not key.revoked_at)
+        here = {one.id for one in await accounts.workspace_list() if one.state != "moving"}
+        held = [key for key in await accounts.listed() if not key.revoked_at and key.workspace_id in here]
+        names = sorted(key.starts_with.split("_")[1] for key in held)
     return Result(dict.fromkeys(names, cell), "\n".join(f"{name} {cell}" for name in names))
 
 

@@ -8,7 +8,7 @@ from litestar import Request
 from litestar.exceptions import HTTPException
 
 from leadwire.infrastructure import db, errors, settings, telemetry
-from leadwire.infrastructure.errors import DomainError, Internal, Problem, Unavailable
+from leadwire.infrastructure.errors import DomainError, Internal, Problem, Unavailable, WorkspaceMoving
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.interfaces.http.responses import JSONResponse
 
@@ -37,6 +37,8 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
         if isinstance(error, db.Crowded):
             telemetry.log("request.crowded", level=logging.WARNING)
         return _respond(error)
+    if isinstance(error, db.Moving):
+        return _respond(WorkspaceMoving())
     if isinstance(error, HTTPException):
         return _respond(_from_litestar(error))
     for kinds, detail in _UNAVAILABLE.items():

@@ -12,7 +12,13 @@ from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.schema import Caller
 from leadwire.domain.listing.listing import SKIPPED
 from leadwire.infrastructure import redis_pool, telemetry
-from leadwire.infrastructure.errors import AddressNotAllowed, InsufficientScope, Unauthenticated, WorkspaceSuspended
+from leadwire.infrastructure.errors import (
+    AddressNotAllowed,
+    InsufficientScope,
+    Unauthenticated,
+    WorkspaceMoving,
+    WorkspaceSuspended,
+)
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.middleware import ADDED, set_workspace
@@ -51,8 +57,8 @@ class ApiKeyGuard:
         return authenticated
 
     async def _admit(self, scope: Scope, needed: str) -> RateLimit:
-        """Return its caller's limit. Raise Unauthenticated, AddressNotAllowed, RateLimited, WorkspaceSuspended or
-        InsufficientScope.
+        """Return its caller's limit. Raise Unauthenticated, AddressNotAllowed, RateLimited, WorkspaceSuspended,
+        WorkspaceMoving or InsufficientScope.
         """
         loop_time = asyncio.get_running_loop().time()
         try:
@@ -70,7 +76,7 @@ class ApiKeyGuard:
         limit = self._limit if caller.requests is None else _own_limit(caller.requests)
         scope["state"][ADDED].extend(limit.take(caller.key_id, loop_time))
         if caller.suspended:
-            raise WorkspaceSuspended
+            raise WorkspaceMoving if caller.moving else WorkspaceSuspended
         if needed and needed not in caller.scopes:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller

@@ -21,7 +21,9 @@ from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_
 _ONE: Final = Workspace.id == param("workspace")
 # Additions wait: see `quotas.check`.
 _LOCK: Final = statement(
-    Workspace.select("name", "suspended_at", "deletion_began_at", "quotas").where(_ONE).lock_rows("NO KEY UPDATE")
+    Workspace.select("name", "suspended_at", "deletion_began_at", "move_id", "quotas")
+    .where(_ONE)
+    .lock_rows("NO KEY UPDATE")
 )
 _SET_SUSPENDED: Final = statement(Workspace.update(suspended_at=param("at")).where(_ONE))
 _SET_QUOTAS: Final = statement(Workspace.update(quotas=param("quotas")).where(_ONE))
@@ -42,6 +44,19 @@ WHERE id = :workspace AND (w.xmin = pg_current_xact_id()::xid
         AND detail = w.deletion_began_at::text))
 RETURNING deletion_began_at::text, deletion_began_at = now()::timestamptz(3)""")
 _FINISH_IMPORT: Final = statement(Workspace.update(suspended_at=None, deletion_began_at=None).where(_ONE))
+# Close a workspace that the open transaction has added, until `finish_move`; let it be deleted instead.
+_BEGIN_MOVE: Final = sql("""
+UPDATE workspace SET move_id = :move_id, suspended_at = coalesce(suspended_at, 'infinity') WHERE id = :workspace""")
+_ABANDON_MOVE: Final = sql("UPDATE workspace SET deletion_began_at = now() WHERE id = :workspace")
+_FINISH_MOVE: Final = sql("""
+UPDATE workspace SET move_id = NULL, suspended_at = nullif(suspended_at, 'infinity')
+WHERE id = :workspace RETURNING suspended_at IS NOT NULL""")
+# Close a workspace that has gone; what is not chained yet is chained there.
+_LEAVE: Final = sql("""
+WITH unchained AS (DELETE FROM audit_entry WHERE workspace_id = :workspace AND number IS NULL)
+UPDATE workspace SET move_id = :move_id, suspended_at = coalesce(suspended_at, now()), deletion_began_at = now()
+WHERE id = :workspace RETURNING name""")
+_MOVING: Final = "It is on its way from another installation, or has gone to one: see `leadwire workspaces move`."
 _DELETE_LOG: Final = delete_some(AuditEntry)
 # Sessions go with their users, stored responses with their keys; these tables are small.
 _DELETE_ACCOUNTS: Final = (
@@ -58,7 +73,9 @@ async def set_suspended(workspace: str, *, suspended: bool) -> bool:
     Raise NotFound; Conflict to resume one that is being deleted.
     """
     async with db.transaction():
-        _, suspended_at, deletion_began_at, _ = await _locked(workspace)
+        _, suspended_at, deletion_began_at, move_id, _ = await _locked(workspace)
+        if move_id:
+            raise Conflict(_MOVING)
         if deletion_began_at and not suspended:
             raise Conflict("Its deletion has begun: it cannot be resumed.")
         if bool(suspended_at) == suspended:
@@ -114,9 +131,11 @@ async def clear_networks(workspace: str) -> None:
 
 
 async def begin_deletion(workspace: str) -> None:
-    """Suspend a workspace for good. Begun before, nothing changes. Raise NotFound."""
+    """Suspend a workspace for good. Begun before, nothing changes. Raise NotFound; Conflict for one that comes here."""
     async with db.transaction():
-        name, _, began_at, _ = await _locked(workspace)
+        name, _, began_at, move_id, _ = await _locked(workspace)
+        if move_id and not began_at:
+            raise Conflict(_MOVING)
         if not began_at:
             await _BEGIN_DELETION.rows(workspace=workspace, at=clock.now())
             await audit.record(None, "operator", audit.Entry("workspace.deletion_began", workspace, name))
@@ -137,6 +156,29 @@ async def finish_import(workspace: str) -> None:
     async with db.transaction():
         await _FINISH_IMPORT.rows(workspace=workspace)
         await audit.record(workspace, "operator", audit.Entry("workspace.imported", workspace))
+
+
+async def begin_move(workspace: str, move_id: str) -> None:
+    """Close a workspace that was added in the open transaction, until `finish_move`."""
+    await _BEGIN_MOVE.rows(workspace=workspace, move_id=move_id)
+
+
+async def abandon_move(workspace: str) -> None:
+    """Let a workspace be deleted that has not come here whole, or that had gone and is to come back."""
+    await _ABANDON_MOVE.rows(workspace=workspace)
+
+
+async def finish_move(workspace: str) -> bool:
+    """Open a workspace that has come here. Return whether it was suspended before, and so still is."""
+    suspended = bool(await _FINISH_MOVE.value(workspace=workspace))
+    await audit.record(workspace, "operator", audit.Entry("workspace.moved_here", workspace))
+    return suspended
+
+
+async def leave(workspace: str, move_id: str) -> None:
+    """Close a workspace that has gone to another installation: all that is left is to delete what is here."""
+    name = await _LEAVE.value(workspace=workspace, move_id=move_id)
+    await audit.record(None, "operator", audit.Entry("workspace.moved_away", workspace, name))
 
 
 async def delete_log_batch(workspace: str, most: int) -> int:

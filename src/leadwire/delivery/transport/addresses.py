@@ -21,6 +21,7 @@ Network = IPv4Network | IPv6Network
 # https://www.iana.org/assignments/iana-ipv4-special-registry
 _NOT_PUBLIC_4: Final = tuple(map(IPv4Network, (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8",
+    "168.63.129.16/32",  # public, and the host of every machine at Azure
     "169.254.0.0/16",  # link-local, with the clouds' metadata services
     "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
     "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",

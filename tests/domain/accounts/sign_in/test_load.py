@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 import threading
 
@@ -36,6 +37,20 @@ async def test_strangers_passwords_are_hashed_at_a_low_priority():
 
     assert await passwords.STRANGERS.run(priority) == max(10, priority())
     assert await passwords.KNOWN.run(priority) == priority()
+
+
+_NICER = """
+import asyncio, os, threading
+from leadwire.domain.accounts.sign_in import passwords
+os.nice(15)
+print(asyncio.run(passwords.STRANGERS.run(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
+def test_they_are_hashed_at_no_higher_priority_than_the_service():
+    told = subprocess.run([sys.executable, "-c", _NICER], capture_output=True, text=True, check=True)
+    assert int(told.stdout) >= 15
 
 
 async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stranger, monkeypatch):  # noqa: F811

@@ -50,8 +50,9 @@ _NICE: Final = 10  # a tenth of the processor time of other threads where they c
 
 def _yield_to_others() -> None:
     if sys.platform == "linux":  # elsewhere a priority is that of the whole process
-        with contextlib.suppress(PermissionError):  # lower already, or a sandbox that forbids it
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        with contextlib.suppress(PermissionError):  # a sandbox may forbid it
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, max(_NICE, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
 class Lane:

@@ -197,4 +197,4 @@ def _is_origin(text: str) -> bool:
         web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    return plain and web and "@" not in parts.netloc
+    return plain and web and not {"@", "*"} & {*parts.netloc}

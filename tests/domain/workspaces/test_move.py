@@ -103,8 +103,10 @@ async def rows():
             stored = await db.rows(f"SELECT row_to_json(t) FROM {table} t {ours}")
             decoded = [json.loads(bytes(row[0])) for row in stored]
             for row in decoded:
-                for name in sealed:
-                    row[name] = row[name] and secret_box.get().open(bytes.fromhex(row[name][2:]))
+                for column in sealed:
+                    if value := row[name := column._meta.db_column_name]:
+                        place = secret_box.place(column, row["id"])
+                        row[name] = secret_box.get().open(bytes.fromhex(value[2:]), place)
             kept = [{key: value for key, value in row.items() if key not in RENEWED.get(table, ())} for row in decoded]
             found[table] = sorted(kept, key=lambda row: json.dumps(row, sort_keys=True))
     return found
@@ -159,7 +161,8 @@ async def test_it_has_a_row_of_each_table(pair):
         await every_table.insert(connection, await connection.fetch(every_table.COLUMNS), "x")
         for table, columns in copy._SEALED.items():
             for column in columns:
-                await connection.execute(f"UPDATE {table} SET {column} = $1", secret_box.get().seal("secret"))
+                name = column._meta.db_column_name
+                await connection.execute(f"UPDATE {table} SET {name} = $1", secret_box.get().seal("secret"))
     await connection.close()
     before = await rows()
     assert [table for table, found in before.items() if not found] == []

@@ -4,16 +4,18 @@ Secrets are sealed anew. Events get new positions, in the order of their feed, a
 What a worker had in hand waits. Not copied are what triggers and jobs make again: documents of the search.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from piccolo.columns import Column
 
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts import table as accounts
 from leadwire.domain.mail import table as mail
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.db.other import Other, at_home
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import NotFound
@@ -86,9 +88,9 @@ _CHANGED: Final[dict[str, dict[str, str]]] = {
 """Columns that have another value here, as SQL; empty: the default."""
 _OFFERED: Final = {"job", "notice"}
 """What the jobs here may have made already."""
-_SEALED: Final[dict[str, list[str]]] = {}
+_SEALED: Final[dict[str, list[Column]]] = {}
 for _column in (*endpoints.SEALED, *accounts.SEALED, *mail.SEALED):
-    _SEALED.setdefault(_column._meta.table._meta.tablename, []).append(_column._meta.db_column_name)
+    _SEALED.setdefault(_column._meta.table._meta.tablename, []).append(_column)
 _COLUMNS: Final = sql("""
 SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(:name) AND attnum > 0 AND NOT attisdropped
 ORDER BY attnum""")
@@ -138,14 +140,14 @@ class Copy:
 
     def _sealed(self, table: str, rows: bytes) -> bytes:
         """Rows whose secrets are sealed with our key."""
-        if not (names := _SEALED.get(table)):
+        if not (columns := _SEALED.get(table)):
             return rows
         found = msgspec.json.decode(rows, type=list[dict[str, Any]])
-        for row in found:
-            for name in names:
-                if row[name]:
-                    plain = self._theirs.open_once(bytes.fromhex(row[name][2:]))
-                    row[name] = f"\\x{self._ours.seal(plain).hex()}"
+        for row, column in itertools.product(found, columns):
+            if sealed := row[name := column._meta.db_column_name]:
+                place = secret_box.place(column, row["id"])
+                plain = self._theirs.open_once(bytes.fromhex(sealed[2:]), place)
+                row[name] = f"\\x{self._ours.seal(plain, place).hex()}"
         return msgspec.json.encode(found)
 
 

@@ -75,7 +75,8 @@ class Drill(NamedTuple):
     async def run(self, sandbox: Sandbox) -> None:
         """Migrate under load."""
         sandbox.say(f"{self.leads:,} leads, {self.leads // 2:,} conversations are made")
-        await data.fill_workspace(sandbox.workload.workspace, self.leads, 2)
+        with db.acting_as("maintenance"):  # as long as it takes
+            await data.fill_workspace(sandbox.workload.workspace, self.leads, 2)
         stop, asked = asyncio.Event(), list[Asked]()
         async with Proxy(sandbox.ports) as proxy:
             sending = asyncio.create_task(self._change(proxy.url, sandbox, stop, asked))

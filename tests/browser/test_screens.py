@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from leadwire.interfaces.web import assets
+from leadwire.interfaces import web
 from tests.browser import filled
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
@@ -18,7 +18,7 @@ from tests.browser.desk import signed_in
 WIDTHS = (390, 768, 1440)
 MOST_SCRIPT = 30_000  # bytes, as they are sent
 MOST_MOVED = 0.02  # of the window; a busy machine paints a table of which half has come
-_FOLDER = Path(assets.__file__).with_name("static")
+_FOLDER = Path(web.__file__).with_name("static")
 _MEASURE = """async () => {
     const moved = [], told = (one) => [one.value, one.sources[0]?.node?.outerHTML?.slice(0, 80)];
     const note = (list) => moved.push(...list.map(told));

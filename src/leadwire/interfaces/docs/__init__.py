@@ -1,7 +1,6 @@
 """/docs: the documentation of this very version, offline. Markdown pages, and pages made from the OpenAPI document."""
 
 import functools
-import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,10 +17,10 @@ from leadwire import __version__
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.docs import markdown, reference
 from leadwire.interfaces.docs.markdown import PREFIX, Page
+from leadwire.interfaces.http import assets
 from leadwire.interfaces.http.routes import get
 
 _HERE: Final = Path(__file__).parent
-_KINDS: Final = {".css": "text/css", ".js": "text/javascript"}
 _POLICY: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -43,7 +42,7 @@ def build(document: Mapping[str, Any]) -> Site:
         loader=jinja2.FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= reference.FILTERS
-    environment.globals |= {"asset": lambda name: f"{PREFIX}{name}?{_assets()[name][1]}", "version": __version__}
+    environment.globals |= {"asset": assets.address, "version": __version__}
     contents = markdown.contents()
     described = reference.described(document)
     made = {
@@ -78,22 +77,12 @@ def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteH
 
     @get(PREFIX + "{name:str}")
     async def page(request: Request[Any, Any, Any]) -> Response[bytes]:
-        """A page, or a file that pages need."""
+        """A page, or what the search looks in."""
         name, site = request.path_params["name"], made(request.app)
         if name == "search.json":
             return Response(site.index, media_type="application/json")
-        if asset := _assets().get(name):
-            kept = {"Cache-Control": "public, max-age=31536000, immutable"}
-            return Response(asset[0], media_type=_KINDS[Path(name).suffix], headers=kept)
         if name not in site.pages:
             raise NotFound("The documentation has no such page.")
         return Response(site.pages[name], media_type="text/html", headers=_POLICY)
 
     return [start, page]
-
-
-@functools.cache
-def _assets() -> dict[str, tuple[bytes, str]]:
-    """The files that pages need: content and digest."""
-    files = {path.name: path.read_bytes() for path in (_HERE / "static").iterdir() if path.suffix in _KINDS}
-    return {name: (content, hashlib.sha256(content).hexdigest()[:12]) for name, content in files.items()}

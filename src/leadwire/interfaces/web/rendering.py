@@ -14,7 +14,8 @@ from markupsafe import Markup, escape
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import catalog, explain, samples
 from leadwire.infrastructure import clock, settings
-from leadwire.interfaces.web import assets, charts
+from leadwire.interfaces.http import assets
+from leadwire.interfaces.web import charts
 
 _TOKEN: Final = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<str>"(?:[^"\\]|\\.)*")'

@@ -9,8 +9,8 @@ from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.infrastructure.errors import DomainError, Unavailable
-from leadwire.interfaces.http import problems
-from leadwire.interfaces.web import assets, screens
+from leadwire.interfaces.http import assets, problems
+from leadwire.interfaces.web import screens
 from leadwire.interfaces.web.page_context import render_page
 from leadwire.interfaces.web.routes import Declared
 from leadwire.interfaces.web.screens import account, addresses, mail, notices, single_sign_on

@@ -1,4 +1,5 @@
-"""The static files: a style sheet, a script, a mark. Their addresses carry a digest, so browsers may keep them.
+"""The static files: style sheets, scripts, a mark, from a folder `static` of whichever interface has pages. Their
+addresses carry a digest, so browsers may keep them.
 
 They are sent compressed. Pages are not: with a secret and something that others chose in it, a page's compressed size
 tells the secret (BREACH).
@@ -16,7 +17,7 @@ from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.http.routes import get
 
 PREFIX: Final = "/assets/"
-_FOLDER: Final = Path(__file__).with_name("static")
+_INTERFACES: Final = Path(__file__).parents[1]
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -24,7 +25,7 @@ _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 def _files() -> dict[str, tuple[bytes, str, str, bytes]]:
     """Name -> content, media type, digest, content compressed."""
     found = {}
-    for path in sorted(_FOLDER.iterdir()):
+    for path in sorted(_INTERFACES.glob("*/static/*")):
         if kind := _KINDS.get(path.suffix):
             content = path.read_bytes()
             digest = hashlib.sha256(content).hexdigest()[:12]

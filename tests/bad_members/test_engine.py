@@ -100,13 +100,16 @@ async def test_reconcile(two, wire, db_clock, arrives, note):
     assert await wire.reconcile() == 1
 
 
-async def test_reconcile_where_they_fill_a_batch(two, wire, db_clock, arrives, note, monkeypatch):
+@pytest.mark.parametrize("turned", [False, True])  # which of the two PostgreSQL finds first is its plan's choice
+async def test_reconcile_where_they_fill_a_batch(turned, two, wire, db_clock, arrives, note, monkeypatch):
     monkeypatch.setattr(reconcile, "BATCH", 1)
+    if turned:
+        two.bad, two.good = two.good, two.bad
     await queued(two, wire)
     await wire.redis.flushall()
     await streams.prepare(wire.redis, wire.settings.stream_shards)
     await db_clock.forward(31)
     async with refused("delivery", "UPDATE", f"NEW.workspace_id = '{two.bad}'"):
-        assert [await wire.reconcile(), await wire.reconcile()] == [0, 1]
+        assert sum([await wire.reconcile(), await wire.reconcile()]) == 1
         await arrives()
     note("reconcile, a batch of them", "UPDATE of delivery refused", "other webhook arrived in the next turn")

@@ -56,9 +56,9 @@ def cause(made: Made, before: Made, faults: Sequence[Fault], timeout: float) -> 
     until = first.at + min(first.held, timeout) + _RECORDING
     cuts = []
     for fault in sorted(faults, key=lambda fault: fault.start):
-        if fault.kind in (*_KEPT, *_CUTS) and fault.start <= until and fault.end >= first.at:
-            until = max(until, fault.end + _RETRY)  # what could not be recorded was kept in hand
-            cuts += [fault] * (fault.kind in _CUTS)
+        if fault.kind in (*_KEPT, *_CUTS) and fault.start <= until and fault.end + _RETRY >= first.at:
+            until = max(until, fault.end + _RETRY)  # what could not be recorded was kept in hand, or comes behind that
+            cuts += [fault] * (fault.kind in _CUTS and fault.end >= first.at)
     return _ended(first, until, timeout, faults) or (cuts[0] if cuts else None)
 
 

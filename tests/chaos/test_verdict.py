@@ -156,6 +156,9 @@ def test_what_could_not_be_recorded_stays_in_hand_while_the_database_is_away():
     locked, refused = Fault("lock-rows", "PostgreSQL", 100.6, 106.0), Fault("raise-record", "attempt", 105.0, 109.0)
     assert seen(post(EVENTS[0], 20), faults=[refused]).unexplained == 1
     assert seen(post(EVENTS[0], 20), faults=[locked, refused]).duplicates == {"raise-record": 1}
+    before = Fault("lock-table", "PostgreSQL", 97.0, 100.3)  # its worker tries again after a pause, and then the rest
+    assert seen(post(EVENTS[0], 20), faults=[before]).unexplained == 1
+    assert seen(post(EVENTS[0], 20), faults=[before, killed]).duplicates == {"kill-worker": 1}
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ async def test_real_deliveries_are_received_also_while_the_secret_changes(langua
         async with Wire(redis) as wire:
             await make.lead(workspace, bot, email=f"ada{number}@example.com", name="Zoë 日本")
             (one,) = await wire.turn()
-        assert (one.outcome, one.http_status) == ("delivered", 204)
+        assert (one.outcome, one.http_status) == ("delivered", 204), one.error
     for _, printed in receivers:
         assert until(lambda printed=printed: re.search(r"evt_\w+ lead\.created", printed.read_text()))
 

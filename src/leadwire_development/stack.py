@@ -49,8 +49,8 @@ class Stack:
         name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         self._local_address = (name, port)
         self._local_url = f"http://{f'[{name}]' if ':' in name else name}:{port}"
-        # For people, whose passkeys belong to a name. A proxy in front may not be up yet.
-        self._url = settings.public_url or self._local_url.replace("127.0.0.1", "localhost")
+        self._near_url = self._local_url.replace("127.0.0.1", "localhost")  # for people: passkeys belong to a name
+        self._url = settings.public_url or self._near_url  # a proxy in front may not be up yet
         self._demo = demo
         self._children: list[Child] = []
         self._prepared = Prepared()
@@ -163,7 +163,7 @@ class Stack:
   {area}
 """)
         if not self._settings.smtp_url:
-            click.echo(f"  Mail, which is sent nowhere: {self._local_url}/dev/mail")
+            click.echo(f"  Mail, which is sent nowhere: {self._near_url}/dev/mail")
         if self._prepared.bot:
             click.echo(f"  A website with the widget, to talk to a bot: {self._url}/demo\n")
         click.echo(f"""{click.style("  Try next", bold=True)}

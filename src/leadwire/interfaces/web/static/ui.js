@@ -3,12 +3,12 @@ const policy = globalThis.trustedTypes?.createPolicy("ui", { createHTML: (text) 
 const parse = (text) => new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
 const prefersDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
-function toast(text) {
+function toast(text, seconds = 2.6) {
   const box = document.querySelector("#toast");
   if (!box) return;
   box.textContent = text;
   clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => (box.textContent = ""), 2600);
+  toast.timer = setTimeout(() => (box.textContent = ""), seconds * 1000);
 }
 
 addEventListener("toast", ({ detail }) => toast(detail));
@@ -46,7 +46,7 @@ async function take(turn, url, options, selectors, push) {
   const overtaken = turn !== latest; // something else was asked for meanwhile: this may be of another conversation
   if (overtaken || (options.alone && pressed)) {
     if (options.alone || options.method || (options.chosen && url === location.href)) due.add(selectors);
-    if (refused) toast(refused);
+    if (refused) toast(refused, 10); // something was not done: long enough to be read
     return response.ok;
   }
   if (!response.ok) [...next.forms].find((form) => addressOf(form) === url)?.setAttribute("data-refused", "");
@@ -63,7 +63,7 @@ async function take(turn, url, options, selectors, push) {
   if (push) goTo(response.url);
   else if (response.redirected) history.replaceState({}, "", response.url); // a reload asks for what is seen
   await swap(parts, next, options);
-  if (refused) toast(refused);
+  if (refused) toast(refused, 10);
   return response.ok;
 }
 

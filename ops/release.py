@@ -34,15 +34,16 @@ _VERSION: Final = (  # where a version is written down
     ("src/leadwire_development/pyproject.toml", '"leadwire=={}"'),
 )
 _CHANGELOG: Final = "src/leadwire/docs/changelog.md"
-_DOCUMENT: Final = """if True:
-    import asyncio, sys, httpx
+_TYPESCRIPT: Final = """if True:
+    import asyncio, httpx, pathlib
     from leadwire.app import create_app
+    from leadwire.interfaces.docs import clients
 
     async def served():
         async with httpx.AsyncClient(transport=httpx.ASGITransport(create_app()), base_url="http://build") as client:
-            return (await client.get("/schema")).content
+            return (await client.get(clients.PREFIX + clients.TARBALL)).content
 
-    sys.stdout.buffer.write(asyncio.run(served()))"""
+    pathlib.Path(clients.TARBALL).write_bytes(asyncio.run(served()))"""
 
 
 def run(*command: str | Path, cwd: Path = package.ROOT, **settings: str) -> bytes:
@@ -70,11 +71,7 @@ def build(source: Path, directory: Path) -> None:
     """Make the wheels, the sdists and the TypeScript package."""
     run("uv", "build", "--all-packages", "--quiet", "--out-dir", directory, source)
     (directory / ".gitignore").unlink(missing_ok=True)
-    client = source / "src" / "leadwire_client_ts"
-    (client / "openapi.json").write_bytes(run(sys.executable, "-c", _DOCUMENT, PYTHONPATH=str(source / "src")))
-    run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=client)
-    run("npm", "run", "build", cwd=client)
-    run("npm", "pack", "--pack-destination", directory, cwd=client)
+    run(sys.executable, "-c", _TYPESCRIPT, cwd=directory, PYTHONPATH=str(source / "src"))
 
 
 def provenance(tag: str, commit: str, began: datetime, files: dict[str, str]) -> dict[str, Any]:

@@ -5,10 +5,11 @@ import hmac
 import json
 import os
 import time
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-def verified(secrets: list[str], headers, body: bytes) -> bool:
+def verified(secrets: list[str], headers: Mapping[str, str], body: bytes) -> bool:
     """Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago."""
     event_id, sent, signatures = (headers.get(f"webhook-{name}") or "" for name in ("id", "timestamp", "signature"))
     if not (sent.isascii() and sent.isdigit() and len(sent) <= 12 and abs(time.time() - int(sent)) <= 300):

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import httpx
+
 from leadwire.app import create_app
 from leadwire.domain.accounts import changes as accounts
 from leadwire.infrastructure import settings
@@ -19,8 +21,11 @@ async def serving() -> AsyncIterator[str]:
     """Its address, for as long as the block runs."""
     listening, stop = bind("127.0.0.1", 0), asyncio.Event()
     server = asyncio.create_task(serve_until(stop, create_app(), listening))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        async with httpx.AsyncClient(timeout=None) as client:  # Schemathesis waits 10 s, and the first one is made now
+            (await client.get(f"{url}/schema")).raise_for_status()
+        yield url
     finally:
         stop.set()
         await server

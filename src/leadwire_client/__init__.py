@@ -36,6 +36,7 @@ from leadwire_client.exports import ExportedMessage
 from leadwire_client.receiver import Acknowledged, AsyncReceiver, Batch, Delivery, Fetched, Receiver
 from leadwire_client.retry import Retry
 from leadwire_client.types import (
+    AuditRecorded,
     Bot,
     Conversation,
     ConversationDetail,
@@ -52,11 +53,11 @@ from leadwire_client.types import (
 from leadwire_client.verify import verify
 
 __all__ = [
-    "Acknowledged", "ApiError", "AsyncLeadwire", "AsyncReceiver", "Batch", "Bot", "Checkpoint", "Compared", "Conflict",
-    "Conversation", "ConversationDetail", "ConversationEnd", "ConversationEnded", "ConversationHandoff",
-    "ConversationStarted", "Delivery", "Event", "Export", "ExportedMessage", "Fetched", "Forbidden", "InProgress",
-    "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire", "LeadwireError", "Limits", "Me",
-    "Message", "MessageEvent", "NotFound", "Page", "PreconditionFailed", "RateLimited", "Receiver", "Retry",
-    "StaleSignature", "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "Workspace", "__version__",
-    "compare", "compare_async", "verify",
+    "Acknowledged", "ApiError", "AsyncLeadwire", "AsyncReceiver", "AuditRecorded", "Batch", "Bot", "Checkpoint",
+    "Compared", "Conflict", "Conversation", "ConversationDetail", "ConversationEnd", "ConversationEnded",
+    "ConversationHandoff", "ConversationStarted", "Delivery", "Event", "Export", "ExportedMessage", "Fetched",
+    "Forbidden", "InProgress", "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire",
+    "LeadwireError", "Limits", "Me", "Message", "MessageEvent", "NotFound", "Page", "PreconditionFailed", "RateLimited",
+    "Receiver", "Retry", "StaleSignature", "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "Workspace",
+    "__version__", "compare", "compare_async", "verify",
 ]  # fmt: skip

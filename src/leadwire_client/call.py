@@ -37,7 +37,7 @@ class Call(Struct, Generic[T], frozen=True, kw_only=True):
     def result(self, outcome: httpx.Response | httpx.RequestError) -> T:
         """Return the result of the call, or raise its error, given how its last attempt ended."""
         if isinstance(outcome, httpx.RequestError):
-            raise errors.Unreachable(f"{self.method} {self.path}: {outcome or type(outcome).__name__}") from outcome
+            raise errors.Unreachable(f"{self.method} {self.path}: {errors.words(outcome)}") from outcome
         if not outcome.is_success:
             raise errors.of(outcome)
         try:
@@ -70,7 +70,7 @@ class Lines(Generic[T]):
         """The error of a download, given how its last attempt ended."""
         if isinstance(outcome, httpx.Response):
             return errors.of(outcome)
-        return errors.Unreachable(f"{self.method} {self.path}: {outcome or type(outcome).__name__}")
+        return errors.Unreachable(f"{self.method} {self.path}: {errors.words(outcome)}")
 
 
 def path_to(collection: str, identifier: str, action: str = "") -> str:

@@ -29,9 +29,9 @@ class Connection(Struct, frozen=True):
     timeout: float
     retry: Retry
 
-    def run(self, call: Call[T]) -> T:
-        """Send `call`, again where that may help, and return its result."""
-        attempts = Attempts(self.retry)
+    def run(self, call: Call[T], *, endless: bool = False) -> T:
+        """Send `call`, again where that may help (with `endless`, for ever), and return its result."""
+        attempts = Attempts(self.retry, endless=endless)
         while True:
             outcome = self._send(call, attempts.timeout(self.timeout))
             if (wait := attempts.wait_after(outcome)) is None:
@@ -41,7 +41,7 @@ class Connection(Struct, frozen=True):
     def walk(self, walk: Walk[T]) -> Iterator[T]:
         """The rows of every page."""
         while walk.call:
-            yield from walk.rows(self.run(walk.call))
+            yield from walk.rows(self.run(walk.call, endless=walk.follow))
 
     def download(self, lines: Lines[T]) -> Iterator[T]:
         """The rows of a download, which is resumed where it breaks off."""
@@ -79,9 +79,9 @@ class AsyncConnection(Struct, frozen=True):
     timeout: float
     retry: Retry
 
-    async def run(self, call: Call[T]) -> T:
-        """Send `call`, again where that may help, and return its result."""
-        attempts = Attempts(self.retry)
+    async def run(self, call: Call[T], *, endless: bool = False) -> T:
+        """Send `call`, again where that may help (with `endless`, for ever), and return its result."""
+        attempts = Attempts(self.retry, endless=endless)
         while True:
             outcome = await self._send(call, attempts.timeout(self.timeout))
             if (wait := attempts.wait_after(outcome)) is None:
@@ -91,7 +91,7 @@ class AsyncConnection(Struct, frozen=True):
     async def walk(self, walk: Walk[T]) -> AsyncIterator[T]:
         """The rows of every page."""
         while walk.call:
-            for row in walk.rows(await self.run(walk.call)):
+            for row in walk.rows(await self.run(walk.call, endless=walk.follow)):
                 yield row
 
     async def download(self, lines: Lines[T]) -> AsyncIterator[T]:

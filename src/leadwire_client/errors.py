@@ -135,6 +135,11 @@ def of(answer: httpx.Response) -> ApiError:
     return _BY_STATUS.get(status, ApiError)(problem)
 
 
+def words(error: httpx.RequestError) -> str:
+    """What went wrong. Timeouts have no text of their own."""
+    return str(error) or type(error).__name__
+
+
 def _retry_after(text: str) -> float | None:
     """Seconds from now; None when `text` is neither seconds nor an HTTP date."""
     if text.isascii() and text.isdigit() and len(text) < 10:

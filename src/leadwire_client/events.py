@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from leadwire_client.types import Conversation, Handoff, Lead, LeadDeleted, Message, Metadata
+from leadwire_client.types import AuditRecorded, Conversation, Handoff, Lead, LeadDeleted, Message, Metadata
 
 
 class LeadUpdated(Lead, frozen=True, kw_only=True):
@@ -53,6 +53,7 @@ DATA: Final[dict[str, type[Struct]]] = {
     "conversation.handoff": ConversationHandoff,
     "message.sent": MessageEvent,
     "message.received": MessageEvent,
+    "audit.recorded": AuditRecorded,
 }
 """The type of `Event.data` for each kind; of a kind that is not here it is what the JSON holds, unread."""
 
@@ -65,6 +66,7 @@ Data = (
     | ConversationHandoff
     | ConversationEnded
     | MessageEvent
+    | AuditRecorded
     | dict[str, Any]
 )
 

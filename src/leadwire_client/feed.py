@@ -10,10 +10,9 @@ from leadwire_client.call import Call, params, path_to, single
 from leadwire_client.connection import C, Resource, method
 from leadwire_client.events import Event, Told, event_of
 from leadwire_client.http_client import httpx
+from leadwire_client.retry import poll_seconds
 from leadwire_client.types import Page
 from leadwire_client.walk import Walk
-
-_WAIT: Final = 20  # seconds
 
 
 class _Meta(Struct):
@@ -57,9 +56,10 @@ class Events(Resource[C]):
         """Every event behind `cursor`, in the order of commits; with `follow`, those that come later, too, without end.
 
         Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. Raises Invalid, with
-        the code `expired_cursor` where events that you have not had are no longer kept.
+        the code `expired_cursor` where events that you have not had are no longer kept. While Leadwire is away, it
+        waits and goes on where it was (see `Retry`); any other 4xx ends it.
         """
-        wait = max(1, min(_WAIT, int(self.connection.timeout * 2 / 3))) if follow else None
+        wait = poll_seconds(self.connection.timeout) if follow else None
         return Walk(_page, {"types": types, "wait": wait}, cursor=cursor, follow=follow)
 
 

@@ -17,10 +17,10 @@ from leadwire_client.call import Call, params, single
 from leadwire_client.checkpoint import Checkpoint
 from leadwire_client.client import headers
 from leadwire_client.connection import AsyncClosing, AsyncConnection, C, Closing, Connection, Resource, method
-from leadwire_client.errors import Unreadable
+from leadwire_client.errors import RateLimited, Unavailable, Unreachable, Unreadable
 from leadwire_client.events import Event
 from leadwire_client.http_client import httpx
-from leadwire_client.retry import Retry
+from leadwire_client.retry import Retry, poll_seconds
 from leadwire_client.verify import authentic, verify
 
 _JSON: Final = {"Content-Type": "application/json"}
@@ -89,7 +89,7 @@ class Requests(Resource[C]):
         While there are none, the response waits for one, up to `wait` seconds (at most 30). Raises ApiError with the
         code `not_fetched` for an endpoint that Leadwire sends to.
         """
-        return Call(method="POST", path="/receiver/v1/fetch", params=params(limit=limit, wait=wait), read=_BATCH)
+        return _fetch(limit, wait)
 
     @method
     def acknowledge(self, lease: str, ids: Sequence[str]) -> Call[Acknowledged]:
@@ -145,8 +145,13 @@ class Delivery(Struct, frozen=True, kw_only=True):
         return self.headers.get("x-service-sequence")
 
     async def acknowledge(self) -> bool:
-        """Say that the event is dealt with. Returns whether it counts: False when that took too long."""
-        return not (await self.receiver.acknowledge(self.lease, [self.event.id])).late
+        """Say that the event is dealt with. Returns whether it counts: False when that took too long, also because
+        Leadwire was away.
+        """
+        try:
+            return not (await self.receiver.acknowledge(self.lease, [self.event.id])).late
+        except (RateLimited, Unavailable, Unreachable):
+            return False
 
 
 class AsyncReceiver(Requests[AsyncConnection], AsyncClosing):
@@ -171,10 +176,12 @@ class AsyncReceiver(Requests[AsyncConnection], AsyncClosing):
 
         One that is not acknowledged within 30 seconds of its fetch counts as a failed attempt, and comes again after
         1, 5 and 30 minutes. `limit` are fetched at once: more than one only where dealing with all of them takes less.
-        Those whose time is over are skipped. Raises what `fetch` does, after its retries, and InvalidSignature.
+        Those whose time is over are skipped. While Leadwire is away, it waits and goes on (see `Retry`). Raises any
+        other ApiError, and InvalidSignature.
         """
+        call = _fetch(limit, poll_seconds(self.connection.timeout))
         while True:
-            batch = await self.fetch(limit=limit)
+            batch = await self.connection.run(call, endless=True)
             over = time.monotonic() + batch.seconds
             for one in batch.deliveries:
                 if time.monotonic() < over:
@@ -185,6 +192,10 @@ class AsyncReceiver(Requests[AsyncConnection], AsyncClosing):
         headers = {name.lower(): value for name, value in fetched.headers.items()}
         event = verify(body, headers, self.secret)
         return Delivery(event=event, headers=headers, body=body, lease=lease, receiver=self)
+
+
+def _fetch(limit: int, wait: int) -> Call[Batch]:
+    return Call(method="POST", path="/receiver/v1/fetch", params=params(limit=limit, wait=wait), read=_BATCH)
 
 
 def _read_replayed(answer: httpx.Response) -> int:

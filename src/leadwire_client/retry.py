@@ -3,6 +3,8 @@
 Sending again is safe because every change carries an Idempotency-Key, the same on each attempt.
 """
 
+import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -15,33 +17,41 @@ from leadwire_client.http_client import httpx
 
 _STATUSES: Final = (429, 502, 503, 504)
 _NEVER: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)  # our own fault: the same again next time
+_LONGEST_POLL: Final = 20  # seconds
+
+_log = logging.getLogger("leadwire_client")
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """How stubborn one call is; all times in seconds. `Retry(attempts=1)` never retries.
 
-    `attempts` bounds the requests, `deadline` the whole call: no wait that would outlast it is begun, and the
-    timeouts of an attempt are cut to what is left. Waits grow from at most `first_wait` to at most `longest_wait`
-    at random (full jitter); a `Retry-After` is waited out instead.
+    `deadline` bounds the whole call: no wait that would outlast it is begun, and the timeouts of an attempt are cut to
+    what is left. Waits double from `first_wait` to `longest_wait`, and up to half of each is taken off at random, so
+    that 60 seconds have 20 requests at most. A longer `Retry-After` is waited out. `attempts` bounds the requests, too.
+
+    What follows without end has no deadline: it waits alike, is told to wait for `deadline` at most, and begins with
+    `first_wait` again after a success. `attempts` bounds its failures in a row.
     """
 
-    attempts: int = 4
+    attempts: int | None = None
     deadline: float = 60.0
     first_wait: float = 0.5
     longest_wait: float = 8.0
 
     def __post_init__(self) -> None:
-        if self.attempts < 1 or self.deadline <= 0 or self.first_wait < 0 or self.longest_wait < 0:
+        least = 1 if self.attempts is None else self.attempts
+        if least < 1 or self.deadline <= 0 or self.first_wait < 0 or self.longest_wait < 0:
             raise ValueError("Retry: attempts and deadline must be above 0, waits not below")
 
 
 class Attempts:
-    """The attempts of one call."""
+    """The attempts of one call; with `endless`, until it succeeds."""
 
-    def __init__(self, retry: Retry, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, retry: Retry, clock: Callable[[], float] = time.monotonic, *, endless: bool = False) -> None:
         self._retry = retry
         self._clock = clock
-        self._end = clock() + retry.deadline
+        self._endless = endless
+        self._end = math.inf if endless else clock() + retry.deadline
         self._made = 0
 
     def timeout(self, longest: float) -> float:
@@ -51,23 +61,44 @@ class Attempts:
     def wait_after(self, outcome: httpx.Response | httpx.RequestError) -> float | None:
         """Seconds to wait before the next attempt; None when this outcome is the last."""
         self._made += 1
-        if self._made >= self._retry.attempts:
-            return None
+        told = 0.0
         if isinstance(outcome, httpx.RequestError):
             if isinstance(outcome, _NEVER):
                 return None
-            wait = self._backoff()
-        elif outcome.is_error and _passing(error := errors.of(outcome)):
-            told = error.retry_after
-            wait = self._backoff() if told is None else told + random.uniform(0, self._retry.first_wait)  # noqa: S311
-        else:
+        elif not self._passing(outcome):
             return None
-        return wait if self._clock() + wait < self._end else None
+        elif outcome.is_error:
+            told = min(errors.of(outcome).retry_after or 0.0, self._retry.deadline if self._endless else math.inf)
+        wait = max(self._backoff(), told and told + random.uniform(0, self._retry.first_wait))  # noqa: S311 - no secret
+        if self._made == self._retry.attempts or self._clock() + wait >= self._end:
+            return None
+        if self._endless:
+            _log.warning("%s; asking again in %.1f s", _words(outcome), wait)
+        return wait
+
+    def _passing(self, answer: httpx.Response) -> bool:
+        if self._endless and (answer.is_server_error or _is_cut(answer)):
+            return True
+        return answer.is_error and (
+            answer.status_code in _STATUSES or errors.of(answer).code == "idempotency_in_progress"
+        )
 
     def _backoff(self) -> float:
-        grown = self._retry.first_wait * 2 ** min(self._made - 1, 30)
-        return random.uniform(0, min(self._retry.longest_wait, grown))  # noqa: S311 - no secret
+        grown = min(self._retry.longest_wait, self._retry.first_wait * 2 ** min(self._made - 1, 30))
+        return random.uniform(grown / 2, grown)  # noqa: S311 - no secret
 
 
-def _passing(error: errors.ApiError) -> bool:
-    return error.status in _STATUSES or error.code == "idempotency_in_progress"
+def poll_seconds(timeout: float) -> int:
+    """Seconds that a request may wait for news, under the client's timeout."""
+    return max(1, min(_LONGEST_POLL, int(timeout * 2 / 3)))
+
+
+def _is_cut(answer: httpx.Response) -> bool:
+    """Whether a good answer is not whole, or no JSON: a connection that ended where nothing told the length."""
+    return answer.is_success and not answer.content.rstrip().endswith(b"}")
+
+
+def _words(outcome: httpx.Response | httpx.RequestError) -> str:
+    if isinstance(outcome, httpx.RequestError):
+        return errors.words(outcome)
+    return f"the answer is {outcome.status_code}" if outcome.is_error else "the answer is not whole"

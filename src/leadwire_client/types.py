@@ -4,9 +4,10 @@ Words from a fixed list (`status`, `role`, `ended_by`) are plain `str`: a server
 """
 
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import force_setattr
 
 CustomValue = str | int | float | bool
 T = TypeVar("T")
@@ -24,7 +25,7 @@ class Lead(Struct, frozen=True, kw_only=True):
     """A person who told a bot how to reach them. `score` is 0 to 100.
 
     `etag` names the version that `get` or `update` answered, for `if_match`; it is None in lists and events.
-    `updated_at` is None in events from before there was one.
+    In events from before there was an `updated_at` it is `created_at`.
     """
 
     id: str
@@ -38,8 +39,13 @@ class Lead(Struct, frozen=True, kw_only=True):
     conversation_id: str
     bot_id: str
     created_at: datetime
-    updated_at: datetime | None = None
+    updated_at: datetime = cast("datetime", UNSET)
     etag: str | None = None
+
+    def __post_init__(self) -> None:
+        """Complete a lead of an old event."""
+        if self.updated_at is cast("datetime", UNSET):
+            force_setattr(self, "updated_at", self.created_at)
 
 
 class LeadDeleted(Struct, frozen=True, kw_only=True):
@@ -158,8 +164,10 @@ class Me(Struct, frozen=True, kw_only=True):
     expires_at: datetime | None
 
 
-class Export(Struct, frozen=True, kw_only=True):
-    """An export. `state` is ready, completed, canceled or expired; `rows` were sent by all downloads together."""
+class Export(Struct, Generic[T], frozen=True, kw_only=True):
+    """An export of rows of type `T`. `state` is ready, completed, canceled or expired; `rows` were sent so far, by all
+    downloads together.
+    """
 
     id: str
     type: str
@@ -169,6 +177,21 @@ class Export(Struct, frozen=True, kw_only=True):
     resume_by: list[str]
     created_at: datetime
     expires_at: datetime
+
+
+class AuditRecorded(Struct, frozen=True, kw_only=True):
+    """An entry of the audit log, as `audit.recorded` carries it. `hash` is that of the entry and the hash before it."""
+
+    workspace_id: str | None
+    number: int
+    id: str
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+    detail: str
+    address: str
+    hash: str
 
 
 class Page(Struct, Generic[T], frozen=True, kw_only=True):

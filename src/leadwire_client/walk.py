@@ -28,7 +28,7 @@ class Filters(TypedDict, total=False):
 class Walk(Generic[T]):
     """Page after page: `call` says what to ask next (None at the end), `rows` takes the answer.
 
-    `limit` is the rows of a page; with `follow` there is always a next page.
+    `limit` is the rows of a page; with `follow` there is always a next page, which is asked for until it comes.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Walk(Generic[T]):
         cursor: str = "first",
         follow: bool = False,
     ) -> None:
-        self._page, self._follow = page, follow
+        self._page, self.follow = page, follow
         self._query = {**query, "limit": _LARGEST if limit is None else limit}
         self.call: Call[Page[T]] | None = page(cursor=cursor, **self._query)
 
     def rows(self, page: Page[T]) -> list[T]:
         """The rows of `page`."""
-        going_on = page.next_cursor and (page.has_next or self._follow)
+        going_on = page.next_cursor and (page.has_next or self.follow)
         self.call = self._page(cursor=page.next_cursor, **self._query) if going_on else None
         return page.data

@@ -148,7 +148,9 @@ def test_who_follows_waits_for_less_than_an_answer_may_take(timeout, wait):
         return httpx.Response(500)
 
     transport = httpx.MockTransport(answer)
-    with Leadwire("lw_1", "http://test", timeout=timeout, transport=transport) as client, pytest.raises(ApiError):
+    once = Retry(attempts=1)
+    client = Leadwire("lw_1", "http://test", timeout=timeout, transport=transport, retry=once)
+    with client, pytest.raises(ApiError):
         next(client.events.list(follow=True))
     assert asked == [wait]
 

@@ -11,7 +11,7 @@ from leadwire_client.retry import Attempts
 from tests import make
 from tests.receiver import Receiver
 
-AT_ONCE = Retry(first_wait=0)
+AT_ONCE = Retry(first_wait=0, attempts=4)
 
 
 class Clock:
@@ -85,6 +85,46 @@ def test_neither_the_attempts_nor_the_deadline_are_exceeded(retry, told, took):
         assert wait >= (told[made - 1] or 0)
         clock.now += wait
     assert made <= retry.attempts
+
+
+def _made(attempts, clock, took=0.0):
+    """How many attempts are made, each refused after `took` seconds."""
+    for made in range(1, 1000):
+        clock.now += took
+        if (wait := attempts.wait_after(httpx.ConnectError("refused"))) is None:
+            return made
+        clock.now += wait
+    raise AssertionError
+
+
+@pytest.mark.parametrize("took", [0.0, 1.0])
+def test_a_call_goes_on_until_its_deadline_with_few_requests(took):
+    clock = Clock()
+    assert 8 <= _made(Attempts(Retry(), clock), clock, took) <= 20
+    assert clock.now >= 60 - 8
+
+
+def test_a_retry_after_of_nothing_does_not_make_the_waits_short():
+    clock = Clock()
+    attempts = Attempts(Retry(), clock)
+    made = 1
+    while (wait := attempts.wait_after(_refusal(503, "0"))) is not None:
+        clock.now += wait
+        made += 1
+    assert made <= 20
+
+
+def test_what_follows_has_no_deadline_and_waits_for_a_minute_at_most():
+    clock = Clock()
+    attempts = Attempts(Retry(), clock, endless=True)
+    for _ in range(1000):
+        clock.now += (wait := attempts.wait_after(httpx.ReadTimeout("")))
+        assert wait <= 8
+    assert attempts.timeout(30.0) == 30.0
+    assert 60 <= attempts.wait_after(_refusal(429, "3600")) <= 60.5
+    assert attempts.wait_after(_refusal(500)) is not None
+    assert attempts.wait_after(_refusal(410)) is None
+    assert Attempts(Retry(attempts=1), clock, endless=True).wait_after(_refusal(503)) is None
 
 
 @pytest.mark.parametrize(

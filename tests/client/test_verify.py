@@ -11,18 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leadwire.delivery import signing
-from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.delivery.envelope import AUDIT
+from leadwire.domain.webhooks.samples import AUDIT_SAMPLE, SAMPLES
 from leadwire.infrastructure import clock
 from leadwire_client import InvalidSignature, Lead, LeadUpdated, StaleSignature, Unreadable, verify
 from leadwire_client.events import DATA
 
 NOW = 1_767_323_045
 SECRET, NEXT, OTHER = (signing.new_secret() for _ in range(3))
+DATA_SENT = {**SAMPLES, AUDIT: AUDIT_SAMPLE}
 STAMP = "2026-01-02T03:04:05.678Z"
 
 
 def _body(kind: str = "lead.created", data: object = None) -> bytes:
-    return json.dumps({"event": kind, "timestamp": STAMP, "data": data or SAMPLES[kind]}).encode()
+    return json.dumps({"event": kind, "timestamp": STAMP, "data": data or DATA_SENT[kind]}).encode()
 
 
 def _signed(body: bytes, secret: str = SECRET, *, staged: str | None = None, test: bool = False) -> dict[str, str]:
@@ -33,7 +35,7 @@ def _signed(body: bytes, secret: str = SECRET, *, staged: str | None = None, tes
     )
 
 
-@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("kind", DATA)
 def test_every_event_is_verified_and_read(kind):
     body = _body(kind)
     event = verify(body, _signed(body), SECRET, now=NOW)
@@ -49,6 +51,15 @@ def test_what_the_data_says():
     assert isinstance(event.data, Lead)
     assert (event.data.email, event.data.previous_attributes) == ("ada@example.com", {"score": 40})
     assert event.test
+
+
+def test_a_lead_of_before_updated_at_was_last_changed_when_it_was_created():
+    body = _body(
+        "lead.created", {name: value for name, value in SAMPLES["lead.created"].items() if name != "updated_at"}
+    )
+    event = verify(body, _signed(body), SECRET, now=NOW)
+    assert isinstance(event.data, Lead)
+    assert event.data.updated_at == event.data.created_at
 
 
 def test_a_kind_of_tomorrow_is_read_as_json():

@@ -43,6 +43,9 @@ class Running:
     def __init__(self, commands):
         self._commands, self._started = commands, {}
 
+    def __getitem__(self, name):
+        return self._started[name]
+
     async def start(self, name):
         words, settings, told = self._commands[name]
         kind = type("Ours", (Started,), {"command": words[:1]})

@@ -16,6 +16,10 @@ ROOT = Path(__file__).parents[2]
 def test_the_wheel_holds_every_file_of_the_product_and_nothing_else(tmp_path):
     wanted = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "leadwire").rglob("*") if path.is_file()}
     wanted |= {f"leadwire/{path.relative_to(ROOT)}" for path in (ROOT / "migrations").iterdir() if path.is_file()}
+    client = [path for path in (ROOT / "src" / "leadwire_client").iterdir() if path.is_file()]
+    typescript = ROOT / "src" / "leadwire_client_ts"
+    client += [typescript / "package.json", typescript / "README.md", *(typescript / "lib").iterdir()]
+    wanted |= {f"leadwire/clients/{path.relative_to(ROOT / 'src')}" for path in client}
     wanted = {name for name in wanted if "__pycache__" not in name} | {"leadwire/piccolo_conf.py"}
     held = set(zipfile.ZipFile(package.build("leadwire", tmp_path)).namelist())
     assert {name for name in held if ".dist-info/" not in name} == wanted

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import re
+import shutil
 import time
 import tomllib
 from pathlib import Path
@@ -13,9 +14,11 @@ import pytest
 
 from leadwire.delivery import signing
 from leadwire.infrastructure import db
-from leadwire.interfaces.docs import markdown, reference
+from leadwire.interfaces.docs import clients, markdown, reference, typescript
+from leadwire_client import AsyncLeadwire, Invalid
 from tests import make, npm
 from tests.client.conftest import base_url  # noqa: F401 - a fixture
+from tests.client.feed import EVENTS, Feed
 from tests.serving import on_socket
 
 ROOT = Path(__file__).parents[2]
@@ -27,13 +30,14 @@ SECRET = "whsec_" + "c2VjcmV0IG9mIGF0IGxlYXN0IDI0IGJ5dGVz"
 
 async def installed(anonymous, directory):
     """Make the package importable for programs in a directory: built once from the document that is served."""
-    document = (await anonymous.get("/schema")).content
+    document = (await anonymous.get("/schema")).json()
     files = {str(path.relative_to(PACKAGE)): path.read_bytes() for path in PACKAGE.rglob("*") if path.is_file()}
-    files = {name: content for name, content in files.items() if not name.startswith(("dist/", "node_modules/"))}
-    files |= {"openapi.json": document, "src/types.ts": TYPES.read_bytes()}
+    files = {name: content for name, content in files.items() if not name.startswith(("lib/", "node_modules/"))}
+    files |= {"src/schema.d.ts": typescript.types(document).encode(), "src/types.ts": TYPES.read_bytes()}
     built = await npm.folder(files, ("npm", "run", "build"))
     (directory / "node_modules" / "@leadwire").mkdir(parents=True)
     (directory / "node_modules" / "@leadwire" / "client").symlink_to(built)
+    return built
 
 
 @pytest.fixture
@@ -54,7 +58,11 @@ async def run(anonymous, tmp_path):
 HEAD = """import { Leadwire, LeadwireError, InvalidSignature, Unreachable, verify } from "@leadwire/client";
 const { KEY, URL: BASE, LEAD, CONVERSATION, BOT, EVENT } = process.env;
 const say = (...things) => console.log(JSON.stringify(things.length === 1 ? things[0] : things));
-const lw = new Leadwire(KEY ?? "lw_1", BASE ?? "http://127.0.0.1:1", { retry: { firstWait: 1 } });
+const lw = new Leadwire(KEY ?? "lw_1", BASE ?? "http://127.0.0.1:1", { retry: { attempts: 4, firstWait: 1 } });
+"""
+SAMPLE = """import {{ type Export, Leadwire }} from "@leadwire/client";
+declare const lw: Leadwire, LEAD: string, CONVERSATION: string, BOT: string, EVENT: string, EXPORT: string;
+{}
 """
 
 
@@ -69,6 +77,28 @@ async def test_every_sample_of_the_reference_works(run, base_url, workspace, bot
     )
     said = await run(program, KEY=api_key, URL=base_url, LEAD=lead.id, CONVERSATION=conversation, BOT=bot, EVENT=event)
     assert f"{lead.email} 80" in said
+
+
+async def test_the_programs_of_the_documents_are_typed(anonymous, tmp_path):
+    built = await installed(anonymous, tmp_path)
+    package = tmp_path / "node_modules" / "@leadwire" / "client"
+    package.unlink()  # which other tests use, too
+    shutil.copytree(built / "lib", package / "lib")
+    shutil.copy(built / "package.json", package)
+    shutil.copy(built / "src" / "schema.d.ts", package / "lib")  # where the package that Leadwire serves has it
+    pages = (markdown._FOLDER / "clients.md", PACKAGE / "README.md")
+    programs = [program for page in pages for program in re.findall(r"```ts\n(.+?)```", page.read_text(), re.DOTALL)]
+    programs += [SAMPLE.format(sample["typescript"]) for sample in SAMPLES.values()]
+    for number, program in enumerate(programs):
+        (tmp_path / f"program{number}.mts").write_text(program)
+    (tmp_path / "globals.d.ts").write_text("declare const process: { env: Record<string, string | undefined> };")
+    options = {
+        "noEmit": True, "strict": True, "exactOptionalPropertyTypes": True, "noUncheckedIndexedAccess": True,
+        "module": "nodenext", "target": "es2022", "lib": ["es2022", "dom", "dom.iterable"], "types": [],
+    }  # fmt: skip
+    (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options}))
+    code, said = await npm.run(tmp_path, str(built / "node_modules" / ".bin" / "tsc"))
+    assert code == 0, said
 
 
 async def test_it_walks_changes_and_tells_errors(run, base_url, workspace, bot, api_key):  # noqa: F811
@@ -88,9 +118,15 @@ await lw.leads.update(lead.id, { score: 1 }, { ifMatch: lead }).catch(told);
 await lw.leads.get("lead_x").catch(told);
 await lw.leads.update(lead.id, { score: 1000 }).catch(told);
 await lw.leads.get("").catch(told);
+await lw.leads.update(lead.id, { score: 1000 }).catch((error) => say(error.message.split(" (request")[0]));
 say(await lw.leads.delete(LEAD));
 """
     )
+    async with AsyncLeadwire(api_key, base_url) as lw:
+        with pytest.raises(Invalid) as invalid:
+            await lw.leads.update(made[0].id, score=1000)
+    words = str(invalid.value)
+    assert "/score: " in words
     said = [json.loads(line) for line in await run(program, KEY=api_key, URL=base_url, LEAD=made[0].id)]
     assert said == [
         [one.id for one in made],
@@ -99,6 +135,7 @@ say(await lw.leads.delete(LEAD));
         ["LeadwireError", 404, "not_found", []],
         ["LeadwireError", 422, "validation_error", ["/score"]],
         ["TypeError", 0, "", []],
+        words.partition(" (request")[0],
         {"id": made[0].id, "deleted": True},
     ]
 
@@ -238,6 +275,55 @@ for await (const event of lw.events.list({ cursor, types, follow: true })) {
     assert (kind, email[:4]) == ("lead.created", "late")
 
 
+async def test_a_follower_outlives_every_failure_and_ends_at_a_4xx_or_a_signal(run):
+    """At first it is refused more often than any call asks."""
+    feed = Feed()
+    program = (
+        HEAD
+        + """
+let refused = 0;
+const stop = new AbortController();
+const onRetry = ({ name, status }, wait) => { if (++refused === 30) say(name, status, wait <= 2); };
+const refusing = async (...given) => { if (refused < 30) throw new TypeError("refused"); return fetch(...given); };
+const patient = new Leadwire(KEY, BASE, { retry: { firstWait: 1, longestWait: 2 }, onRetry, fetch: refusing });
+try {
+  for await (const event of patient.events.list({ follow: true })) say(event.id);
+} catch (error) { say(error.status); }
+refused = 0;
+const enough = () => { if (++refused === 100) stop.abort(new Error("enough")); };
+const nobody = new Leadwire(KEY, "http://127.0.0.1:1", { retry: { longestWait: 1 }, onRetry: enough });
+try {
+  await nobody.events.list({ follow: true }, { signal: stop.signal }).next();
+} catch (error) { say(error.message); }
+"""
+    )
+    async with on_socket(feed) as address:
+        said = [json.loads(line) for line in await run(program, KEY="lw_1", URL=address)]
+    assert said == [["Unreachable", 0, True], *EVENTS, 410, "enough"]
+    assert feed.as_followed()
+
+
+async def test_a_call_goes_on_until_its_deadline_with_few_requests(run):
+    """The clock is the program's: a minute passes in its waits."""
+    program = (
+        HEAD
+        + """
+let now = 0, asked = 0;
+Date.now = () => now;
+const later = globalThis.setTimeout;
+globalThis.setTimeout = (act, wait) => later(act, wait > 8000 ? wait : 0);
+const fetch = async () => { asked++; throw new TypeError("refused"); };
+const lw2 = new Leadwire(KEY, "http://127.0.0.1:1", { fetch, onRetry: (error, wait) => { now += wait; } });
+await lw2.me.get().catch((error) => say(error.name, asked >= 8 && asked <= 20, now >= 52_000));
+try { new Leadwire("lw_1\\n", "http://127.0.0.1:1"); } catch (error) { say(error.name); }
+try { new Leadwire(KEY, "leads.example.com"); } catch (error) { say(error.name); }
+try { new Leadwire(KEY, "ftp://leads.example.com"); } catch (error) { say(error.name); }
+"""
+    )
+    said = [json.loads(line) for line in await run(program, KEY="lw_1")]
+    assert said == [["Unreachable", True, True], *["TypeError"] * 3]
+
+
 async def test_it_verifies_as_the_server_signs(run):
     body = '{"event":"lead.deleted","timestamp":"2026-01-02T03:04:05.678Z","data":{"id":"lead_ü","deleted":true}}'
     other = signing.new_secret()
@@ -255,8 +341,8 @@ async def test_it_verifies_as_the_server_signs(run):
         (signed(SECRET), [other, SECRET], body, "lead.deleted"),
         (signed(SECRET), [other], body, "InvalidSignature"),
         (signed(SECRET), [SECRET], body + " ", "InvalidSignature"),
-        (signed(SECRET, at=int(time.time()) - 400), [SECRET], body, "InvalidSignature"),
-        (signed(SECRET, at=int(time.time()) + 400), [SECRET], body, "InvalidSignature"),
+        (signed(SECRET, at=int(time.time()) - 4000), [SECRET], body, "InvalidSignature"),
+        (signed(SECRET, at=int(time.time()) + 4000), [SECRET], body, "InvalidSignature"),
         ({}, [SECRET], body, "InvalidSignature"),
         ({**signed(SECRET), "webhook-signature": "v1,§ v1a,x nonsense"}, [SECRET], body, "InvalidSignature"),
         (signed(SECRET), ["whsec_c2hvcnQ="], body, "TypeError"),
@@ -281,6 +367,37 @@ for (const given of [[undefined, BASE], [KEY, undefined]])
     missing = ["there is no secret", "the API key is missing", "the API key is missing"]
     assert [one[0] if isinstance(one, list) else one for one in said] == [*expected, *missing]
     assert said[0] == ["lead.deleted", "lead_ü", "2026-01-02T03:04:05.678Z"]
+
+
+async def test_what_is_handed_out_is_compiled_from_its_sources(anonymous, tmp_path):
+    """`python -m ops.typescript` compiles them again."""
+    lib = await installed(anonymous, tmp_path) / "lib"
+    compiled = {path.name: path.read_text() for path in lib.iterdir() if not path.name.startswith("types.")}
+    assert compiled == {path.name: path.read_text() for path in (PACKAGE / "lib").iterdir()}
+
+
+async def test_it_is_installed_from_the_service_type_checked_and_run(anonymous, base_url, api_key, tmp_path):  # noqa: F811
+    """In a folder of its own, by the line of the page, with the strictest types."""
+    compiler = await installed(anonymous, tmp_path / "built") / "node_modules" / "typescript" / "bin" / "tsc"
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "package.json").write_text('{"type": "module"}')
+    program = TYPES.read_text().replace("./index.js", "@leadwire/client")
+    (there / "types.ts").write_text(program)
+    (there / "program.ts").write_text("""import { Leadwire, type Me } from "@leadwire/client";
+declare const process: { env: Record<string, string | undefined> };
+const me: Me = await new Leadwire(process.env.KEY, process.env.URL).me.get();
+console.log(me.workspace.id satisfies string);
+""")
+    strict = ("--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--module", "NodeNext")
+    for command in (
+        ("npm", "install", "--no-audit", "--no-fund", f"{base_url}{clients.PREFIX}{clients.TARBALL}"),
+        ("node", str(compiler), *strict, "--target", "ES2022", "program.ts", "types.ts"),
+        ("node", "program.js"),
+    ):
+        code, said = await npm.run(there, *command, KEY=api_key, URL=base_url)
+        assert code == 0, said
+    assert said.startswith("ws_")
 
 
 def test_the_package_is_what_the_clients_page_says():

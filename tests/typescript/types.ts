@@ -27,4 +27,13 @@ export async function uses(lw: Leadwire): Promise<void> {
   if (event.kind === "message.received") void event.data.conversation_id;
   // @ts-expect-error only leads that were changed have it
   if (event.kind === "lead.created") void event.data.previous_attributes;
+  if (event.kind === "audit.recorded") void (event.data.hash satisfies string);
+  for await (const one of lw.events.list({ types: "lead.updated" })) {
+    void (one.id satisfies string);
+    if (one.event === "lead.updated") void [one.data.email satisfies string | null, one.data.previous_attributes.score];
+    // @ts-expect-error only leads have one
+    if (one.event === "message.sent") void one.data.email;
+  }
+  const made = await lw.exports.create({ type: "leads" });
+  void (made.format satisfies "csv" | "ndjson");
 }

@@ -1,4 +1,4 @@
-import { type CallOptions, type ChangeOptions, Connection, once, type Options, pause, within } from "./connection.js";
+import { type CallOptions, type ChangeOptions, Connection, once, type Options, within } from "./connection.js";
 import { LeadwireError, Unreachable } from "./errors.js";
 import type { operations } from "./schema.js";
 
@@ -98,14 +98,16 @@ export class Bots extends Resource {
 export class Events extends Resource {
   /** Every event behind `cursor`, in the order of commits; with `follow`, those that come later, too, without end.
    *
-   * Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. */
+   * Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. While Leadwire is away,
+   * it waits and goes on where it was; any other 4xx, or the signal, ends it. */
   async *list({ cursor = "first", types, follow = false }: { cursor?: string; types?: string; follow?: boolean } = {}, options?: CallOptions): AsyncGenerator<StoredEvent, void, undefined> {
     const wait = Math.max(1, Math.min(20, Math.floor(this.connection.timeout / 1500))); // seconds
     for (;;) {
-      const page = await this.page({ limit: 100, cursor, ...(types ? { types } : {}), ...(follow ? { wait } : {}) }, options);
-      yield* page.data;
-      cursor = page.meta.next_cursor;
-      if (!page.meta.has_more && !follow) return;
+      const query = { limit: 100, cursor, types, wait: follow ? wait : undefined };
+      const { data, meta } = (await this.connection.send<Answer<operations["list_events"]>>("GET", "/v1/events", { query, endless: follow, ...options })).body;
+      yield* data;
+      cursor = meta.next_cursor;
+      if (!meta.has_more && !follow) return;
     }
   }
   page(query: Query<operations["list_events"]> = {}, options?: CallOptions): Promise<Answer<operations["list_events"]>> {
@@ -129,20 +131,18 @@ export class Exports extends Resource {
   /** The rows of an export as `ndjson`, as they arrive: those behind `after`, if it is given. A download that breaks off
    * is resumed after the last row. */
   async *rows<R = Record<string, unknown>>(made: Export, { after }: { after?: string } = {}, options?: CallOptions): AsyncGenerator<R, void, undefined> {
-    for (let failures = 0; ; ) {
+    for (let attempts = this.connection.attempts(); ; ) {
       try {
-        const { read } = await this.connection.raw("GET", at("exports", made.id, "/download"), { query: { after }, ...options }, (response) => response.body!);
-        for await (const line of lines(read, this.connection.timeout, options?.signal)) {
+        const { body } = await this.connection.ask("GET", at("exports", made.id, "/download"), { query: { after }, ...options }, attempts, (response) => response.body!);
+        for await (const line of lines(body, this.connection.timeout, options?.signal)) {
           const row = JSON.parse(line);
           after = made.resume_by.map((name) => row[name]).join();
-          failures = 0;
           yield row;
+          attempts = this.connection.attempts(); // whoever took their time over the row has lost none
         }
         return;
       } catch (error) {
-        options?.signal?.throwIfAborted();
-        if ((error instanceof LeadwireError && !(error instanceof Unreachable)) || ++failures > 3) throw error;
-        await pause(500 * failures, options?.signal);
+        await attempts.rest(error instanceof LeadwireError ? error : new Unreachable(`export ${made.id}: ${error}`, error), options?.signal);
       }
     }
   }

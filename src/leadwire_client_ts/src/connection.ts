@@ -1,12 +1,15 @@
 import { errorOf, LeadwireError, Unreachable } from "./errors.js";
 
-/** How stubborn one call is; times in milliseconds. `{ attempts: 1 }` never repeats. */
+/** How stubborn one call is; times in milliseconds. `{ attempts: 1 }` never repeats.
+ *
+ * What follows without end has no deadline: it is told to wait for `deadline` at most, and begins with `firstWait` again
+ * after a success. `attempts` bounds its failures in a row. */
 export interface Retry {
-  /** Requests at the most, the first included: 4. */
+  /** Requests at the most, the first included: no bound but the deadline. */
   attempts?: number;
   /** For the whole call, waits included: 60,000. */
   deadline?: number;
-  /** The first wait at the most, doubled each time: 500. */
+  /** The first wait at the most, doubled each time; up to half of it is taken off at random: 500. */
   firstWait?: number;
   /** 8,000. */
   longestWait?: number;
@@ -16,6 +19,8 @@ export interface Options {
   /** For one request, in milliseconds: 30,000. */
   timeout?: number;
   retry?: Retry;
+  /** Told before each wait: why, and for how many milliseconds. */
+  onRetry?: (error: LeadwireError, wait: number) => void;
   /** Instead of the global one, for tests or a proxy. */
   fetch?: typeof fetch;
 }
@@ -36,73 +41,105 @@ export interface Asked extends CallOptions {
   query?: object | undefined;
   body?: unknown;
   headers?: Record<string, string>;
+  /** Ask until there is an answer. */
+  endless?: boolean;
 }
 
 type Read<R> = (response: Response) => R | Promise<R>;
-type Good<R> = { headers: Headers; read: R };
+type Good<R> = { headers: Headers; body: R };
 
 const PASSING = new Set([429, 502, 503, 504]);
+
+/** The attempts of one call; those that are endless go on until it succeeds. */
+export class Attempts {
+  #made = 0;
+  readonly #end: number;
+
+  constructor(private readonly options: Options, private readonly endless = false) {
+    this.#end = endless ? Infinity : Date.now() + (options.retry?.deadline ?? 60_000);
+  }
+
+  /** Milliseconds that the next attempt may take. */
+  timeout(longest: number): number {
+    return Math.max(1, Math.min(longest, this.#end - Date.now()));
+  }
+
+  /** Wait for the next attempt. Throws the error where it was the last, and what ended the signal. */
+  async rest(error: unknown, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    const { attempts = Infinity, deadline = 60_000, firstWait = 500, longestWait = 8_000 } = this.options.retry ?? {};
+    if (!(error instanceof LeadwireError) || !this.#passing(error)) throw error;
+    const told = Math.min((error.retryAfter ?? 0) * 1000, this.endless ? deadline : Infinity);
+    const grown = Math.min(longestWait, firstWait * 2 ** this.#made++) * (1 - Math.random() / 2);
+    const wait = Math.max(grown, told && told + Math.random() * firstWait);
+    if (this.#made >= attempts || Date.now() + wait >= this.#end) throw error;
+    this.options.onRetry?.(error, wait);
+    await pause(wait, signal);
+  }
+
+  #passing(error: LeadwireError): boolean {
+    if (error instanceof Unreachable || (this.endless && error.status >= 500)) return true;
+    return PASSING.has(error.status) || error.code === "idempotency_in_progress";
+  }
+}
 
 /** To one server with one key. Sends, waits and sends again: every change carries an Idempotency-Key. */
 export class Connection {
   readonly #key: string;
   readonly #base: string;
   readonly timeout: number;
-  readonly #retry: Required<Retry>;
+  readonly #options: Options;
   readonly #fetch: typeof fetch;
 
   constructor(key: string | undefined, baseUrl: string | undefined, options: Options = {}) {
     if (!key || !baseUrl) throw new TypeError(`the ${key ? "address" : "API key"} is missing`);
+    if (/[^!-~]/.test(key)) throw new TypeError("the API key has spaces, line ends or characters other than ASCII");
+    if (!/^https?:$/.test(new URL(baseUrl).protocol)) throw new TypeError("the address begins with neither http: nor https:");
     this.#key = key;
     this.#base = baseUrl.replace(/\/+$/, "");
     this.timeout = options.timeout ?? 30_000;
-    this.#retry = { attempts: 4, deadline: 60_000, firstWait: 500, longestWait: 8_000, ...options.retry };
+    this.#options = options;
     this.#fetch = options.fetch ?? ((...given) => fetch(...given));
   }
 
-  /** The body of a good response, and its headers. Throws LeadwireError. */
-  async send<T>(method: string, path: string, asked: Asked = {}): Promise<{ body: T; headers: Headers }> {
-    const { headers, read } = await this.raw(method, path, asked, (response) => response.text());
-    try {
-      return { body: JSON.parse(read) as T, headers };
-    } catch (error) {
-      throw new Unreachable(`${method} ${path}: the response is no JSON`, error);
+  attempts(endless = false): Attempts {
+    return new Attempts(this.#options, endless);
+  }
+
+  /** The body of a good response, and its headers, asked for again where that may help. Throws LeadwireError. */
+  async send<T>(method: string, path: string, asked: Asked = {}): Promise<Good<T>> {
+    for (const attempts = this.attempts(asked.endless); ; ) {
+      try {
+        return await this.ask(method, path, asked, attempts, async (response) => JSON.parse(await response.text()) as T);
+      } catch (error) {
+        await attempts.rest(error, asked.signal);
+      }
     }
   }
 
-  /** What `read` makes of a good response. Throws LeadwireError. */
-  async raw<R>(method: string, path: string, { query, body, headers, signal }: Asked, read: Read<R>): Promise<Good<R>> {
+  /** What `read` makes of a good response, asked for one time. Throws LeadwireError. */
+  async ask<R>(method: string, path: string, { query, body, headers, signal }: Asked, attempts: Attempts, read: Read<R>): Promise<Good<R>> {
     const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
     const search = new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]));
+    const url = `${this.#base}${path}${search.size ? `?${search}` : ""}`;
     const request: RequestInit = {
       method,
       headers: { authorization: `Bearer ${this.#key}`, accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
-    const end = Date.now() + this.#retry.deadline;
-    for (let attempt = 1; ; attempt++) {
-      const outcome = await this.#once(`${this.#base}${path}${search.size ? `?${search}` : ""}`, request, end, read, signal);
-      if (!(outcome instanceof LeadwireError)) return outcome;
-      const passing = outcome instanceof Unreachable || PASSING.has(outcome.status) || outcome.code === "idempotency_in_progress";
-      const grown = Math.min(this.#retry.longestWait, this.#retry.firstWait * 2 ** (attempt - 1));
-      const wait = (outcome.retryAfter === undefined ? 0 : outcome.retryAfter * 1000) + Math.random() * (outcome.retryAfter === undefined ? grown : this.#retry.firstWait);
-      if (!passing || attempt >= this.#retry.attempts || Date.now() + wait >= end) throw outcome;
-      await pause(wait, signal);
-    }
-  }
-
-  async #once<R>(url: string, request: RequestInit, end: number, read: Read<R>, signal?: AbortSignal): Promise<Good<R> | LeadwireError> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error("timeout")), Math.max(1, Math.min(this.timeout, end - Date.now())));
+    const timer = setTimeout(() => late.abort(new Error("timeout")), attempts.timeout(this.timeout));
     const stop = () => late.abort(signal?.reason);
     signal?.addEventListener("abort", stop);
     try {
       signal?.throwIfAborted();
       const response = await this.#fetch(url, { ...request, signal: late.signal });
-      return response.ok ? { headers: response.headers, read: await read(response) } : await errorOf(response);
+      if (!response.ok) throw await errorOf(response);
+      return { headers: response.headers, body: await read(response) };
     } catch (error) {
       signal?.throwIfAborted();
-      return new Unreachable(`${request.method} ${url}: ${error instanceof Error ? error.message : error}`, error);
+      if (error instanceof LeadwireError) throw error;
+      throw new Unreachable(`${method} ${url}: ${error instanceof Error ? error.message : error}`, error);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);

@@ -34,8 +34,10 @@ export async function errorOf(response: Response): Promise<LeadwireError> {
   try {
     const { title, detail, code, request_id, errors, conflicting_id } = JSON.parse(await response.text());
     if (typeof code !== "string") throw new TypeError("no code");
-    const text = `${response.status} ${code}: ${detail ?? title} (request ${request_id})`;
-    return new LeadwireError(text, response.status, code, request_id, errors ?? [], conflicting_id ?? undefined, retryAfter);
+    const faults: LeadwireError["errors"] = errors ?? [];
+    const named = faults.map((fault) => ` ${fault.pointer ?? fault.parameter}: ${fault.message}`).join("");
+    const text = `${response.status} ${code}: ${detail ?? title}${named} (request ${request_id})`;
+    return new LeadwireError(text, response.status, code, request_id, faults, conflicting_id ?? undefined, retryAfter);
   } catch {
     const id = response.headers.get("x-request-id") ?? "";
     return new LeadwireError(`${response.status} ${response.statusText}`, response.status, `http_${response.status}`, id, [], undefined, retryAfter);

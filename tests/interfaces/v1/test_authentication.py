@@ -137,7 +137,7 @@ async def test_a_suspended_workspace_is_a_403_until_it_is_resumed(client, worksp
     assert (await client.get(f"/v1/leads/{lead.id}")).json()["data"]["id"] == lead.id
 
 
-async def test_a_workspace_may_have_a_rate_of_its_own(client, anonymous, workspace):
+async def test_a_workspace_may_have_a_rate_of_its_own(client, anonymous, workspace, no_refill):
     await quotas.set_quota(workspace, "requests", 3)
     reads._known.clear()
     answers = [await client.get("/v1/leads") for _ in range(4)]
@@ -185,18 +185,27 @@ async def test_no_other_overlap(workspace, overlap):
 
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
 async def test_each_route_asks_for_its_scope_and_no_other(anonymous, workspace, bot, method, path, scope):
-    lead = await make.lead(workspace, bot)
-    path = path.format(lead=lead.id, talk=lead.conversation_id, bot=bot, event=await _event())
-    _, only = await changes.create_key(workspace, "only", [scope])
-    _, others = await changes.create_key(workspace, "others", [other for other in keys.SCOPES if other != scope])
-    sent = {"json": {"name": "Grace"}} if method == "PATCH" else {}
-    refused = await anonymous.request(method, path, headers={"Authorization": f"Bearer {others}"}, **sent)
-    assert refused.status_code == 403
-    if method != "HEAD":
-        assert refused.json()["code"] == "insufficient_scope"
-        assert scope in refused.json()["detail"]
-    answer = await anonymous.request(method, path, headers={"Authorization": f"Bearer {only}"}, **sent)
-    assert answer.status_code == 200
+    """Who may write a resource may read it: what a change answers is all of it."""
+    enough = {scope, scope.replace(":read", ":write")}
+    for only in keys.SCOPES:
+        lead = await make.lead(workspace, bot)
+        url = path.format(lead=lead.id, talk=lead.conversation_id, bot=bot, event=await _event())
+        _, key = await changes.create_key(workspace, "only", [only])
+        sent = {"json": {"name": "Grace"}} if method == "PATCH" else {}
+        answer = await anonymous.request(method, url, headers={"Authorization": f"Bearer {key}"}, **sent)
+        assert answer.status_code == (200 if only in enough else 403), only
+        if answer.status_code == 403 and method != "HEAD":
+            assert answer.json()["code"] == "insufficient_scope"
+            assert scope in answer.json()["detail"]
+
+
+async def test_a_key_says_what_it_may_do_reading_included(anonymous, workspace):
+    _, key = await changes.create_key(workspace, "writes", ["conversations:write", "leads:write"])
+    answer = await anonymous.get("/v1/me", headers={"Authorization": f"Bearer {key}"})
+    expected = ["leads:read", "leads:write", "conversations:read", "conversations:write"]
+    assert answer.json()["data"]["scopes"] == expected
+    (listed,) = await reads.listed(workspace)
+    assert listed.scopes == ["conversations:write", "leads:write"]  # as it was made
 
 
 async def _event() -> str:

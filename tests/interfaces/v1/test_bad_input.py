@@ -481,7 +481,7 @@ async def test_an_odd_host_leads_nowhere(client, host, status):
         refused(answer, 400, "invalid_parameter")
 
 
-async def test_a_forged_address_does_not_escape_the_throttle(anonymous):
+async def test_a_forged_address_does_not_escape_the_throttle(anonymous, no_refill):
     for n in range(60):
         await anonymous.get("/v1/leads", headers={"X-Forwarded-For": f"192.0.2.{n}", "Forwarded": f"for=192.0.2.{n}"})
     answer = await anonymous.get("/v1/leads", headers={"X-Forwarded-For": "192.0.2.99"})

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from leadwire.delivery import wakes
 from leadwire.delivery.envelope import KINDS
-from leadwire.delivery.feed import wakes
 from leadwire.delivery.relay import partitions
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots

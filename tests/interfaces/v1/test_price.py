@@ -14,7 +14,7 @@ SELECT 'lead_' || lpad(n::text, 26, '0'), workspace_id, bot_id, conversation_id,
 
 
 @pytest.fixture
-async def waits(client, workspace, bot):
+async def waits(client, workspace, bot, no_refill):
     """Asks for a page, of a list of 10,001 leads; the seconds until the key has another request, of one a minute."""
     await db.rows(MANY, (await make.lead(workspace, bot)).id)
     await workspaces.set_quota(workspace, "requests", 1)

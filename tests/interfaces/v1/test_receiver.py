@@ -6,6 +6,7 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import keys
+from leadwire.domain.accounts.changes import workspaces as moves
 from leadwire.domain.webhooks import changes, receivers
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.domain.workspaces import changes as workspaces
@@ -51,6 +52,14 @@ async def test_a_removed_endpoint_has_no_receiver(asking, workspace, made):
     assert (await asking.get("/receiver/v1/checkpoint")).status_code == 200
     await changes.delete(workspace, made)
     assert (await asking.get("/receiver/v1/checkpoint")).status_code == 401
+
+
+async def test_a_workspace_that_has_moved_takes_note_of_nothing(asking, workspace):
+    await moves.leave(workspace, "move", "https://b.example")
+    for method, path in CALLS:
+        answer = await asking.request(method, f"/receiver/v1/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (503, "workspace_moving")
+        assert answer.json()["detail"] == "The workspace has moved to https://b.example."
 
 
 async def test_a_suspended_workspace_has_no_answers(asking, workspace):
@@ -144,17 +153,16 @@ async def test_a_replay_sends_exactly_these_again(asking, workspace, bot, wire, 
     assert sorted(one.headers["x-service-sequence"] for one in receiver.deliveries) == ["2", "3"]
 
 
-async def test_too_many_requests_are_refused(asking, monkeypatch):
+async def test_too_many_requests_are_refused(asking, monkeypatch, no_refill):
     monkeypatch.setattr(api._LIMIT, "_burst", 2.0)
-    monkeypatch.setattr(api._LIMIT, "_rate", 1e-9)
     answers = [await asking.get("/receiver/v1/checkpoint") for _ in range(3)]
     assert [one.status_code for one in answers] == [200, 200, 429]
     assert int(answers[2].headers["Retry-After"]) > 0
     assert int(answers[0].headers["RateLimit"].partition("r=")[2].partition(";")[0]) == 1
 
 
-async def test_guesses_are_limited(anonymous, monkeypatch):
+async def test_guesses_are_limited(anonymous, monkeypatch, no_refill):
+    api._FAILURES._buckets.clear()
     monkeypatch.setattr(api._FAILURES, "_burst", 2.0)
-    monkeypatch.setattr(api._FAILURES, "_rate", 1e-9)
     answers = [await anonymous.get("/receiver/v1/checkpoint") for _ in range(3)]
     assert [one.status_code for one in answers] == [401, 401, 429]

@@ -2,19 +2,28 @@
 
 import asyncio
 import json
+import re
+import time
+from math import inf
 
 import pytest
 
+from leadwire.delivery import wakes
+from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.receivers import pull
 from leadwire.domain.conversations import pubsub
-from leadwire.domain.webhooks import changes, receivers
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.webhooks import changes, receivers, redrives
+from leadwire.domain.webhooks.receivers import Receiver
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.http import middleware
-from tests import asgi
+from tests import asgi, jobs, statements
 from tests.delivery.test_delivery import states
 from tests.delivery.test_numbers import people
-from tests.delivery.test_pull import puller  # noqa: F401 - a fixture
+from tests.delivery.test_pull import puller, puller_of  # noqa: F401 - a fixture
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -58,12 +67,133 @@ async def test_a_fetch_waits_for_what_comes(asking, workspace, bot, wire):
     assert len((await waiting)["deliveries"]) == 1
 
 
+async def _event(workspace, bot, fetcher, wire):
+    yield
+    await people(workspace, bot, 1)
+
+
+async def _test_of_a_disabled_endpoint(workspace, bot, fetcher, wire):
+    await changes.disable(workspace, fetcher.id)
+    yield
+    await changes.send_test(workspace, fetcher.id)
+
+
+async def _enabled(workspace, bot, fetcher, wire):
+    await people(workspace, bot, 1)
+    await wire.relay()
+    await changes.disable(workspace, fetcher.id)
+    yield
+    await changes.enable(workspace, fetcher.id)
+
+
+async def _resumed(workspace, bot, fetcher, wire):
+    await people(workspace, bot, 1)
+    await wire.relay()
+    await rows.hold(workspace, held=True)
+    yield
+    await rows.hold(workspace, held=False)
+
+
+async def _redriven(workspace, bot, fetcher, wire):
+    await people(workspace, bot, 1)
+    await wire.relay()
+    await fetcher.acknowledge(await fetcher.fetch())
+    yield
+    await redrives.start(workspace, redrives.Selection(endpoint_id=fetcher.id, replay=True), 1000)
+    assert await jobs.redrive() == 1
+
+
+async def _next_in_order(workspace, bot, fetcher, wire):
+    await changes.configure(
+        workspace, fetcher.id, EndpointChange(ordered=True, events=["lead.created", "lead.updated"])
+    )
+    (lead,) = await people(workspace, bot, 1)
+    await leads.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged={})
+    await wire.relay()
+    batch = await fetcher.fetch()
+    yield
+    await fetcher.acknowledge(batch)
+
+
+@pytest.mark.parametrize(
+    "deed", [_event, _test_of_a_disabled_endpoint, _enabled, _resumed, _redriven, _next_in_order],
+    ids=lambda deed: deed.__name__.strip("_"),
+)  # fmt: skip
+async def test_what_is_due_wakes_who_waits(asking, workspace, bot, wire, puller, monkeypatch, deed):  # noqa: F811
+    """What would find it without a message, looking again, is left out."""
+    monkeypatch.setattr(receivers, "_LOOK", 600.0)
+    doing = deed(workspace, bot, puller, wire)
+    await anext(doing)
+    await wire.relay()
+    with statements.sent() as sent:
+        waiting = asyncio.create_task(fetched(asking, "wait=30"))
+        await eventually(lambda: pull._UNTIL_DUE.text in [sql for sql, _ in sent])
+    assert await anext(doing, None) is None
+    await wire.relay()
+    assert len((await waiting)["deliveries"]) == 1
+
+
+async def test_another_process_wakes_it(asking, workspace, bot, wire, puller, redis, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(receivers, "_LOOK", 600.0)
+    waiting = asyncio.create_task(fetched(asking, "wait=30"))
+    await eventually(lambda: wakes.count(puller.id))
+    monkeypatch.setattr(wakes, "_wake_here", lambda _: None)  # as if the relay were elsewhere
+    await people(workspace, bot, 1)
+    await wire.relay()
+    monkeypatch.undo()
+
+    async def told():
+        await redis.publish(f"leadwire:feed:{puller.id}:due", b"")
+        return waiting.done()
+
+    await eventually(told)
+    assert len((await waiting)["deliveries"]) == 1
+
+
+async def test_a_retry_is_waited_for(workspace, bot, wire, puller, db_clock):  # noqa: F811
+    assert await pull.until_due(puller.id, workspace) == inf
+    await people(workspace, bot, 1)
+    await wire.relay()
+    assert await pull.until_due(puller.id, workspace) == 0
+    await puller.fetch()
+    await db_clock.forward(31)
+    await pull.expire(settings.get())
+    assert await pull.until_due(puller.id, workspace) == 60
+
+
+async def test_so_many_fetches_of_an_endpoint_wait_and_no_more(asking, workspace, bot, wire, puller):  # noqa: F811
+    waiting = [asyncio.create_task(fetched(asking, "wait=30")) for _ in range(receivers.MOST_WAITING)]
+    await eventually(lambda: wakes.count(puller.id) == receivers.MOST_WAITING)
+    answer = await asking.post("/receiver/v1/fetch?wait=1")
+    assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (429, "too_many_waiting", "1")
+    assert (await fetched(asking))["deliveries"] == []
+    other = await puller_of(workspace)
+    token = {"Authorization": f"Bearer {await receivers.make_token(workspace, other.id)}"}
+    assert (await asking.post("/receiver/v1/fetch?wait=1", headers=token)).status_code == 200
+    for one in waiting:
+        one.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert not wakes.count(puller.id)
+
+
+async def test_a_caller_that_goes_away_frees_its_place(asking, puller, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(receivers, "_LOOK", 600.0)
+    receiver = Receiver(puller.id, puller.receiver.workspace, fetches=True)
+    gone = asyncio.get_running_loop().create_future()
+    waiting = asyncio.create_task(receivers.wait(receiver, 600, gone, lambda: False))
+    await eventually(lambda: wakes.count(puller.id))
+    gone.set_result(None)
+    await waiting
+    assert not wakes.count(puller.id)
+
+
 async def test_what_a_fetch_waits_is_not_counted_as_slowness(asking, monkeypatch):
     seconds = []
     monkeypatch.setattr(middleware, "_record", lambda _scope, _status, took: seconds.append(took))
     monkeypatch.setattr(receivers, "wait", lambda *_: asyncio.sleep(0.5))
+    began = time.perf_counter()
     await fetched(asking)
-    assert seconds[0] < 0.5
+    assert seconds[0] < time.perf_counter() - began - 0.4
 
 
 async def test_a_caller_that_has_gone_away_gets_nothing(asking, workspace, bot, wire):
@@ -133,6 +263,7 @@ async def test_a_guessed_lease_acknowledges_nothing(asking, workspace, bot, wire
     await people(workspace, bot, 1)
     await wire.relay()
     batch = await fetched(asking)
+    assert re.fullmatch("pull:[0-9a-f]{32}", batch["lease"])
     for lease in ("pull:%", "test", "pull:", batch["lease"][:-1], batch["lease"].upper()):
         assert (await acknowledged(asking, batch | {"lease": lease}))["acknowledged"] == []
     assert await states() == {"queued": 1}

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from leadwire.delivery import wakes
 from leadwire.delivery.envelope import KINDS
-from leadwire.delivery.feed import events, wakes
+from leadwire.delivery.feed import events
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.queries import Limit
 from leadwire.infrastructure import clock, ids
@@ -38,7 +39,7 @@ class FeedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where to read on: `first`, what `meta.next_cursor` of the page before says, the id of an event, or a time
     (ISO 8601). It lasts for as long as events are kept."""
     types: Annotated[str, Meta(max_length=200, extra_json_schema={"pattern": f"^{_KIND}(,{_KIND})*$"})] | None = None
-    """Only these kinds, with a comma between them. By default all."""
+    """Only these kinds, with a comma between them. By default all, also those that will be added."""
     wait: Annotated[int, Meta(ge=0, le=30)] = 0
     """Seconds to wait for the first event when there is none."""
 
@@ -56,7 +57,7 @@ class Event(Struct, frozen=True):
     event: str
     """The kind of event."""
     timestamp: str
-    """When it happened."""
+    """When it happened, which can be long before a webhook arrives."""
     data: dict[str, Any]  # a msgspec.Raw as it comes from the database
     """What it happened to, as it was then: what the webhook of this kind carries."""
 

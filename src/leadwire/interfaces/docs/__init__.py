@@ -10,12 +10,13 @@ import msgspec
 from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Redirect
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from msgspec import Struct
 
 from leadwire import __version__
+from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.docs import markdown, reference
+from leadwire.interfaces.docs import clients, markdown, reference
 from leadwire.interfaces.docs.markdown import PREFIX, Page
 from leadwire.interfaces.http import assets
 from leadwire.interfaces.http.routes import get
@@ -52,15 +53,24 @@ def build(document: Mapping[str, Any]) -> Site:
     found = made | {page.name: page for page in markdown.pages(contents)}
     groups = [(title, [found[name] for name in names]) for title, names in contents.groups]
     pages = {
-        name: environment.get_template(f"{name}.html" if name in made else "layout.html")
-        .render(described, page=page, groups=groups)
-        .encode()
+        name: _installable(
+            environment.get_template(f"{name}.html" if name in made else "layout.html").render(
+                described, page=page, groups=groups
+            )
+        ).encode()
         for name, page in found.items()
     }
     index = [
         (name, one.anchor, page.title, one.heading, one.text) for name, page in found.items() for one in page.sections
     ]
     return Site(pages, msgspec.json.encode(index))
+
+
+def _installable(html: str) -> str:
+    """A page whose lines that install a client name this version, and where it is."""
+    address = settings.get().public_url
+    html = html.replace("client-VERSION", f"client-{__version__}")
+    return html.replace(f"$URL{clients.PREFIX}", f"{escape(address)}{clients.PREFIX}") if address else html
 
 
 def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteHandler]:
@@ -85,4 +95,4 @@ def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteH
             raise NotFound("The documentation has no such page.")
         return Response(site.pages[name], media_type="text/html", headers=_POLICY)
 
-    return [start, page]
+    return [start, page, clients.route(document)]

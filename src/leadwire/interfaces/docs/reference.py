@@ -17,6 +17,7 @@ Row = tuple[str, str, str]
 
 _HERE: Final = Path(__file__).parent
 _ENVELOPES: Final = (("Single", Markup('{{"data": {}}}')), ("Page", Markup('{{"data": list of {}, "meta": {}}}')))
+_IN_WORDS: Final = ("Single", "Page", "Problem")
 _PLACES: Final = {"query": "", "path": "in the path, ", "header": "header, "}
 
 
@@ -35,8 +36,8 @@ def described(document: Json) -> dict[str, Any]:
     return {
         "info": document["info"],
         "tags": [(tag, found) for tag, found in tags if found],
-        "webhooks": [item["post"] for item in document["webhooks"].values()],
-        "objects": {name: schema for name, schema in schemas.items() if _is_object(name)},
+        "webhooks": [(item["post"], _data(item["post"], schemas)) for item in document["webhooks"].values()],
+        "objects": _objects(schemas),
         "problem": schemas["Problem"],
         "problem_example": next(shown["value"] for shown in errors.values() if "errors" in shown["value"]),
         "errors": [(status, code, shown["summary"], cures[code]) for (status, code), shown in sorted(errors.items())],
@@ -54,9 +55,7 @@ def sections(described: Json) -> dict[str, list[Section]]:
         Section(f"object-{name}", name, 3, " ".join([*schema.get("properties", {})]))
         for name, schema in described["objects"].items()
     ]
-    events = [
-        Section(one["operationId"], one["summary"], 2, one.get("description", "")) for one in described["webhooks"]
-    ]
+    events = [Section(one["operationId"], one["summary"], 2, one["description"]) for one, _ in described["webhooks"]]
     errors = [Section(code, code, 3, f"{status} {text} {cure}") for status, code, text, cure in described["errors"]]
     return {
         "reference": [Section("start", "API reference", 1, described["info"]["description"]), *operations, *objects],
@@ -121,15 +120,30 @@ def _inline(text: str) -> Markup:
     return Markup().join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
-def _is_object(name: str) -> bool:
-    """Whether a component has a place of its own on the page; envelopes and errors are put into words."""
-    return name == "PageMeta" or not name.startswith(("Single", "Page", "Problem"))
+def _objects(schemas: Json) -> dict[str, Json]:
+    """Return the schemas that have a place of their own on the page. Envelopes and errors are put into words; the kinds
+    of events are one object, each member of which is that of any kind.
+    """
+    objects = {name: schema for name, schema in schemas.items() if name == "PageMeta" or not name.startswith(_IN_WORDS)}
+    kinds = [objects.pop(ref.rpartition("/")[2]) for ref in objects["Event"]["discriminator"]["mapping"].values()]
+    members = {
+        name: {**value, "anyOf": [kind["properties"][name] for kind in kinds]}
+        for name, value in kinds[0]["properties"].items()
+    }
+    return objects | {"Event": {**kinds[0], "properties": members}}
+
+
+def _data(webhook: Json, schemas: Json) -> Json:
+    """Return the schema of what a webhook carries."""
+    body = webhook["requestBody"]["content"]["application/json"]["schema"]
+    return schemas[body["properties"]["data"]["$ref"].rpartition("/")[2]]  # type: ignore[no-any-return]
 
 
 def type_words(schema: Json) -> Markup:
     """Return what a value is, in words; objects are links."""
     kind = schema.get("type", "anything")
-    if choices := schema.get("anyOf") or (isinstance(kind, list) and [_one_type(schema, one) for one in kind]):
+    kinds = [_one_type(schema, one) for one in kind] if isinstance(kind, list) else []
+    if choices := schema.get("anyOf") or schema.get("oneOf") or kinds:
         return Markup(" or ").join(dict.fromkeys(type_words(choice) for choice in choices))
     if ref := schema.get("$ref") or schema.get("title"):
         return _object(ref.rpartition("/")[2])
@@ -155,7 +169,7 @@ def _object(name: str) -> Markup:
 
 def _limits(schema: Json) -> str:
     found: list[str] = []
-    if "format" in schema:
+    if schema.get("format") not in (None, "int64", "double"):
         found.append("date and time" if schema["format"] == "date-time" else schema["format"])
     if "minimum" in schema and schema.get("maximum", 10**9) < 10**9:
         found.append(f"{schema['minimum']} to {schema['maximum']}")

@@ -11,10 +11,11 @@ from litestar import Request, Router, post
 from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import Meta, Raw, Struct
 
+from leadwire.domain.accounts import closed
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.webhooks import receivers
 from leadwire.domain.webhooks.receivers import Acknowledged, Batch, Receiver
-from leadwire.infrastructure.errors import Unauthenticated, WorkspaceSuspended
+from leadwire.infrastructure.errors import Unauthenticated, WorkspaceMoving
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body, client_network, requests
 from leadwire.interfaces.http.middleware import ADDED, WAITED, set_workspace
@@ -85,14 +86,12 @@ async def fetch(request: _R) -> JSONResponse[Single[Batch]]:
     query = requests.parse(requests.pairs_of(request.scope["query_string"]), Wanted)
     gone = asyncio.create_task(requests.disconnected(request))
 
-    def over() -> bool:
-        return gone.done() or pubsub.hub.leaving
-
     try:
         start = time.perf_counter()
-        await receivers.wait(request.auth, query.wait, over)
+        await receivers.wait(request.auth, query.wait, gone, lambda: pubsub.hub.leaving)
         request.scope["state"][WAITED] = time.perf_counter() - start
-        return JSONResponse(Single(await receivers.fetch(request.auth, 0 if over() else query.limit)))
+        most = 0 if gone.done() or pubsub.hub.leaving else query.limit
+        return JSONResponse(Single(await receivers.fetch(request.auth, most)))
     finally:
         gone.cancel()
 
@@ -116,7 +115,7 @@ def _guarded(app: ASGIApp) -> ASGIApp:
 
 
 async def _receiver(scope: Scope) -> Receiver:
-    """Raise Unauthenticated, RateLimited, WorkspaceSuspended."""
+    """Raise Unauthenticated, RateLimited, WorkspaceSuspended, WorkspaceMoving."""
     loop_time = asyncio.get_running_loop().time()
     try:
         found = await receivers.authenticate(bearer(scope["headers"], "token"))
@@ -127,8 +126,10 @@ async def _receiver(scope: Scope) -> Receiver:
         raise
     set_workspace(found.workspace)
     scope["state"][ADDED].extend(_LIMIT.take(found.endpoint_id, loop_time))
-    if found.suspended and not scope["route_handler"].opt.get("while_suspended"):
-        raise WorkspaceSuspended
+    if found.suspended:
+        why = await closed.reason(found.workspace)
+        if isinstance(why, WorkspaceMoving) or not scope["route_handler"].opt.get("while_suspended"):
+            raise why
     return found
 
 

@@ -6,15 +6,10 @@ const make = (tag, properties, ...children) => { const made = Object.assign(docu
 
 const root = document.documentElement, theme = $(".theme");
 if (localStorage.theme) root.dataset.theme = localStorage.theme;
-theme.hidden = false;
 theme.onclick = () => {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   localStorage.theme = root.dataset.theme = dark ? "light" : "dark";
 };
-
-// ---- contents: folded where there is little room
-
-if (matchMedia("(max-width: 59.99rem)").matches) $(".contents").open = false;
 
 // ---- copying
 
@@ -34,7 +29,6 @@ for (const block of document.querySelectorAll("main pre:not(.answer)")) {
 
 const box = $("search"), field = $("input", box), found = $("#found");
 let index; // [page, anchor, title, heading, text]
-box.hidden = false;
 const learn = () => (index ??= fetch("/docs/search.json").then((answer) => answer.json()));
 const rank = (words, [, , title, heading, text]) => words.reduce((sum, word) => {
   const at = [heading, title, text].findIndex((part) => part.toLowerCase().includes(word));
@@ -71,10 +65,8 @@ addEventListener("keydown", (event) => {
 // ---- trying an operation
 
 const key = $("#key");
-if (key) key.closest(".key").hidden = false;
 for (const form of document.querySelectorAll(".try form")) {
   const answer = $(".answer", form.parentNode);
-  form.parentNode.hidden = false;
   form.onsubmit = async (event) => {
     event.preventDefault();
     const { method } = form.dataset, query = new URLSearchParams(), headers = { Authorization: `Bearer ${key.value.trim()}` };

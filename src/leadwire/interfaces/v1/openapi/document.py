@@ -20,18 +20,18 @@ from leadwire.interfaces.http.responses import Page, Single, Tagged
 from leadwire.interfaces.http.streams import Download
 from leadwire.interfaces.v1.openapi import schemas
 from leadwire.interfaces.v1.openapi.errors import ErrorResponses
-from leadwire.interfaces.v1.openapi.schemas import MOMENT, REF, Json, docstrings, references
+from leadwire.interfaces.v1.openapi.events import event_kinds, webhook
+from leadwire.interfaces.v1.openapi.schemas import AT, REF, Json, docstrings, references
 from leadwire.interfaces.v1.operations import Operation
 
 _SKELETON: Final = Path(__file__).with_name("skeleton.toml")
 _METHODS: Final = ("get", "post", "patch", "delete")
-_AT: Final = "2026-01-02T03:04:05.678Z"
 _EXAMPLES: Final = {
     "score_min": 50,
     "cursor": "first",
     "types": "lead.created,lead.updated",
     "wait": 0,
-    "after": f"{_AT},lead_{'0' * 26}",
+    "after": f"{AT},lead_{'0' * 26}",
     "email": "ada@example.com",
     "q": "acme",
 }
@@ -47,10 +47,10 @@ def document(
     operations = _operations(app)
     bodies = [body for operation in operations for body in _bodies(operation)]
     returned = [(Single if one.envelope in (Tagged, Download) else one.envelope)[one.data] for one in operations]
-    event = {"id": f"evt_{'0' * 26}", "event": "lead.created", "timestamp": _AT, "data": samples["lead.created"]}
-    refs, components = schemas.of([*returned, *bodies, Problem])
-    everything = schemas.of(events.values())[1] | components
-    examples = schemas.examples(everything, [*samples.values(), *made.pop("samples"), event])
+    event = {"id": f"evt_{'0' * 26}", "event": "lead.created", "timestamp": AT, "data": samples["lead.created"]}
+    refs, components = schemas.of([*returned, *bodies, Problem, *events.values()])
+    examples = schemas.examples(components, [*samples.values(), *made.pop("samples"), event])
+    kinds = event_kinds(components, events)
     errors = ErrorResponses(made.pop("field_errors"))
     paths: dict[str, dict[str, Any]] = {}
     for operation, ref in zip(operations, refs, strict=False):
@@ -59,13 +59,8 @@ def document(
         responses |= errors.of_operation(_errors(operation))
         described = _described(operation, example) | {"responses": responses}
         paths.setdefault(operation.path, {})[operation.method] = described
-    webhook, webhooks = made.pop("webhook"), {}
-    for kind, model in events.items():
-        if model.__name__ in components:
-            data: Json = {"$ref": REF.format(name=model.__name__), "description": ""}
-        else:
-            data = schemas.inlined(model.__name__, everything)
-        webhooks[kind] = _webhook(kind, data, samples[kind], webhook)
+    common = made.pop("webhook")
+    webhooks = {kind: webhook(kind, kinds[kind], samples[kind], common) for kind in events}
     tags = {operation.tag: inspect.getdoc(operation.module) for operation in operations}
     tags["Webhooks"] = "What we send to your endpoints."
     made["info"]["version"] = __version__
@@ -146,7 +141,7 @@ def _example(name: str, schema: Json) -> Any:
     if name in _EXAMPLES:
         return _EXAMPLES[name]
     if schema.get("format") == "date-time":
-        return _AT
+        return AT
     if "enum" in schema:
         return schema["enum"][0]
     if "pattern" in schema:
@@ -210,31 +205,3 @@ def _links(operation: Operation, operations: list[Operation]) -> Iterator[tuple[
         if its_own or (name in named and other.method == "get"):
             member = "id" if its_own else name
             yield other.name, {"operationId": other.name, "parameters": {name: f"{data}/{member}"}}
-
-
-def _webhook(kind: str, data: Json, sample: Mapping[str, Any], common: Json) -> Json:
-    """Return the path item of a kind of event. `common` is what all of them share, from `skeleton.toml`."""
-    waits = ", ".join(str(wait) for wait in settings.get().retry_schedule)
-    timeout = settings.get().delivery_timeout
-    data["description"] = f"{data['description']} What it happened to, as it was then.".strip()
-    envelope = {
-        "type": "object",
-        "required": ["event", "timestamp", "data"],
-        "properties": {
-            "event": {"const": kind, "description": "The kind of event."},
-            "timestamp": {**MOMENT, "description": "When it happened, which can be long before this attempt."},
-            "data": data,
-        },
-    }
-    content = {"schema": envelope, "example": {"event": kind, "timestamp": _AT, "data": sample}}
-    retry = f"Anything else, or nothing within {timeout:g} s: tried again after {waits} s."
-    responses = common["responses"]
-    operation = {
-        **common,
-        "operationId": "on_" + kind.replace(".", "_"),
-        "summary": kind,
-        "description": common["description"].replace("{kind}", kind),
-        "requestBody": {"required": True, "content": {"application/json": content}},
-        "responses": {**responses, "default": {"description": retry, **responses["default"]}},
-    }
-    return {"post": operation}

@@ -14,13 +14,18 @@ import msgspec
 from leadwire.infrastructure import ids
 
 REF: Final = "#/components/schemas/{name}"
+AT: Final = "2026-01-02T03:04:05.678Z"
+"""The time of all examples."""
 _ID: Final = re.compile(f"([a-z]+)_{ids.FORM}")
 _GENERIC: Final = re.compile(rb'\b(Single|Page|Feed)[\[_](\w+?)[\]_]"')
-MOMENT: Final = {
+_TIME: Final = re.compile("(.+_)?(at|since)|timestamp")
+_MOMENT: Final = {
     "type": "string",
     "format": "date-time",
     "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$",
 }
+
+_FORMATS: Final = {"integer": "int64", "number": "double"}
 
 Json = dict[str, Any]
 
@@ -43,10 +48,8 @@ def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
             value["description"] = described.get(field, "")
             if not partial:  # what we send always has every key
                 value.pop("default", None)
-            for choice in (
-                (value, *value.get("anyOf", ())) if field.endswith(("_at", "_since")) or field == "timestamp" else ()
-            ):
-                choice.update(MOMENT if choice.get("type") == "string" else {})
+            for choice in (value, *value.get("anyOf", ())) if _TIME.fullmatch(field) else ():
+                choice.update(_MOMENT if choice.get("type") == "string" else {})
         if not partial:
             absent = {field.name for field in msgspec.structs.fields(structs[name]) if field.default is msgspec.UNSET}
             schema["required"] = [field for field in schema["properties"] if field not in absent]
@@ -128,7 +131,10 @@ def portable(part: Any) -> Any:
     """Return the document, or a part of it, in the subset that all generators and linters read.
 
     Patterns are RE2's, which has neither `\\Z` nor `\\u`: they leave out the bidirectional overrides that are refused,
-    too. Constants and choices have a type. `null` is a type where the other one is plain.
+    too. Constants and choices have a type, and numbers a format, without which some clients have 32 bits for them.
+    `null` is a type where the other one is plain. Other choices are `oneOf`: openapi-generator's Rust reads no `anyOf`.
+    They exclude each other, so a number stands for an integer, too. openapi-typescript takes an object that names no
+    members for empty: it is said to have some.
     """
     if isinstance(part, list):
         return [portable(value) for value in part]
@@ -145,18 +151,13 @@ def portable(part: Any) -> Any:
             found = {**plain, **found, "type": [kind, "null"]}
             if "enum" in found:
                 found["enum"] = [*found["enum"], None]
+        case [*choices] if all("type" in choice for choice in choices):
+            del found["anyOf"]
+            numbers = {"type": "number", "format": "double"} in choices
+            found["oneOf"] = [one for one in choices if not (numbers and one["type"] == "integer")]
+    match found.get("type"):
+        case ("integer" | "number" as kind) | ["integer" | "number" as kind, "null"]:
+            found["format"] = _FORMATS[kind]
+        case "object" if not found.keys() & {"properties", "additionalProperties"}:
+            found["additionalProperties"] = True
     return found
-
-
-def inlined(name: str, components: dict[str, Json]) -> Json:
-    """Return a component to be written into a webhook: oapi-codegen drops what no path refers to."""
-    whole = components[name]
-    return {**whole, "properties": {name: _whole_or_null(one, components) for name, one in whole["properties"].items()}}
-
-
-def _whole_or_null(value: Json, components: dict[str, Json]) -> Json:
-    """Return an object or `null` without a reference, on which openapi-generator fails within webhooks."""
-    match value:
-        case {"anyOf": [{"$ref": ref}, {"type": "null"}], **rest}:
-            return {**components[ref.rpartition("/")[2]], "type": ["object", "null"], **rest}
-    return value

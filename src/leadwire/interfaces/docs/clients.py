@@ -1,0 +1,106 @@
+"""/clients: the clients of this very version, a wheel for Python and a package of npm. They are put together from the
+clients' files, which the server's wheel carries: nothing is built, and nothing is fetched.
+"""
+
+import base64
+import functools
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from litestar import Litestar, Request, Response
+from litestar.handlers import HTTPRouteHandler
+
+from leadwire import __version__
+from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.docs import typescript
+from leadwire.interfaces.http.routes import get
+
+PREFIX: Final = "/clients/"
+WHEEL: Final = f"leadwire_client-{__version__}-py3-none-any.whl"
+TARBALL: Final = f"leadwire-client-{__version__}.tgz"
+_PACKAGE: Final = Path(__file__).resolve().parents[2]
+_SHIPPED: Final = _PACKAGE / "clients"
+_CLIENTS: Final = _SHIPPED if _SHIPPED.is_dir() else _PACKAGE.parent
+"""Inside the package in a wheel, else beside it in the checkout."""
+_FOLDER: Final = _CLIENTS / "leadwire_client"
+_TYPESCRIPT: Final = _CLIENTS / "leadwire_client_ts"
+_TAGS: Final = "Wheel-Version: 1.0\nGenerator: leadwire\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+@functools.cache
+def wheel() -> bytes:
+    """The wheel, the same bytes each time."""
+    project = tomllib.loads((_FOLDER / "pyproject.toml").read_text())["project"]
+    described = {
+        "Metadata-Version": "2.4", "Name": project["name"], "Version": __version__, "Summary": project["description"],
+        "License-Expression": project["license"], "License-File": "LICENSE",
+        "Requires-Python": project["requires-python"], "Description-Content-Type": "text/markdown",
+    }  # fmt: skip
+    lines = [*described.items(), *(("Requires-Dist", need) for need in project["dependencies"])]
+    metadata = "".join(f"{name}: {value}\n" for name, value in lines) + f"\n{(_FOLDER / 'README.md').read_text()}"
+    info = f"leadwire_client-{__version__}.dist-info"
+    code = [*sorted(_FOLDER.glob("*.py")), _FOLDER / "py.typed"]
+    files = {f"leadwire_client/{path.name}": path.read_bytes() for path in code} | {
+        f"{info}/METADATA": metadata.encode(), f"{info}/WHEEL": _TAGS.encode(),
+        f"{info}/licenses/LICENSE": (_FOLDER / "LICENSE").read_bytes(),
+    }  # fmt: skip
+    listed = [f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items()]
+    files[f"{info}/RECORD"] = "".join([*listed, f"{info}/RECORD,,\n"]).encode()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name)  # of 1980, whenever it is made
+            entry.external_attr, entry.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+    return made.getvalue()
+
+
+def tarball(document: Mapping[str, Any]) -> bytes:
+    """The package of npm, with the types of the document; the same bytes each time."""
+    described = json.loads((_TYPESCRIPT / "package.json").read_text())
+    described = {name: value for name, value in described.items() if name not in ("scripts", "devDependencies")}
+    files = {f"lib/{path.name}": path.read_bytes() for path in sorted((_TYPESCRIPT / "lib").iterdir())} | {
+        "lib/schema.d.ts": typescript.types(document).encode(),
+        "package.json": json.dumps(described, indent=2).encode(),
+        "README.md": (_TYPESCRIPT / "README.md").read_bytes(),
+        "LICENSE": (_FOLDER / "LICENSE").read_bytes(),
+    }
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size, entry.mode = len(content), 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return gzip.compress(made.getvalue(), mtime=0)
+
+
+def route(document: Callable[[Litestar], Mapping[str, Any]]) -> HTTPRouteHandler:
+    """Return the handler of one application. A file is made once, on its first request."""
+
+    @functools.cache
+    def made(app: Litestar) -> bytes:
+        return tarball(document(app))
+
+    @get(PREFIX + "{name:str}")
+    async def package(request: Request[Any, Any, Any]) -> Response[bytes]:
+        """The file of a client."""
+        headers = {"Cache-Control": "no-cache"}  # builds of one version differ
+        if (name := request.path_params["name"]) == WHEEL:
+            return Response(wheel(), media_type="application/zip", headers=headers)
+        if name == TARBALL:
+            return Response(made(request.app), media_type="application/gzip", headers=headers)
+        raise NotFound("There is no such file.")
+
+    return package
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()

@@ -71,14 +71,40 @@ async def test_of_mine_those_that_wait_longest_come_first_if_asked_for(workspace
         await visitor.says("what?")
         await runtime.hand_off(await visitor.visit())
         await inbox.claim(workspace, visitor.conversation, operators[0])
-        if minutes != 30:
-            await visitor.says("Hello?")
+        if minutes == 30:
+            await inbox.reply(workspace, visitor.conversation, operators[0], "Hello")
         await db.rows(
             "UPDATE conversation SET updated_at = $1 WHERE id = $2", clock.ago(minutes=minutes), visitor.conversation
         )
         talks.append(visitor.conversation)
     assert await listed(workspace, operators[0]) == {"mine": talks[::-1]}
     assert await listed(workspace, operators[0], longest=True) == {"mine": [talks[1], talks[2], talks[0]]}
+
+
+async def test_a_row_says_what_the_visitor_said_and_since_when_they_wait(workspace, waiting, operators):  # noqa: F811
+    talk, (ada, grace) = waiting.conversation, operators
+    asked = await db.value("SELECT handoff_requested_at FROM conversation")
+
+    async def row(place, user=ada):
+        (one,) = (await threads.threads(workspace, user, Wanted())).places[place]
+        assert one["waits_since"] == (await threads.one(workspace, talk, user))["waits_since"]
+        return one["words"], one["waits_since"]
+
+    assert await row("waiting") == ("what?", asked)  # the bot has spoken since
+    await inbox.claim(workspace, talk, ada)
+    assert await row("mine") == ("what?", asked)
+    await inbox.reply(workspace, talk, ada, "This is a shop.")
+    assert await row("mine") == ("what?", None)
+    await waiting.says("Of what?")
+    again = await db.value("SELECT created_at FROM message ORDER BY seq DESC LIMIT 1")
+    await waiting.says("Hello?")
+    assert await row("mine") == await row("theirs", grace) == ("Hello?", again)
+    await inbox.release(workspace, talk, ada)
+    assert await row("waiting") == ("Hello?", asked)
+    assert tuple(await threads.counts(workspace, ada)) == (0, 1)
+    await hand_back(workspace, talk, ada)
+    assert await row("bot") == ("Hello?", None)
+    assert tuple(await threads.counts(workspace, ada)) == (0, 0)
 
 
 async def test_what_is_not_read_is_counted_for_each_person(workspace, waiting, operators):  # noqa: F811

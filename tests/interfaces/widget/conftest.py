@@ -13,13 +13,12 @@ SITE = "https://shop.example"
 
 
 @pytest.fixture
-async def shop(workspace, live, monkeypatch):  # noqa: F811
-    """A live bot that one website may show. What a test uses up of a limit does not come back on a slow machine."""
+async def shop(workspace, live, no_refill):  # noqa: F811
+    """A live bot that one website may show."""
     await changes.set_origins(workspace, live.id, [SITE])
     await changes.set_look(workspace, live.id, Look(), "#0f766e")
     for limit in (api._STARTS, api._MESSAGES, api._GUESSES, origins._CALLS):
         limit._buckets.clear()
-        monkeypatch.setattr(limit, "_rate", 1e-9)
     return live
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts.changes import workspaces as moves
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
@@ -57,6 +58,15 @@ async def test_a_suspended_workspace_has_closed_its_chat(workspace, caller, shop
     assert (await caller.says("and now?")).status_code == 200
 
 
+async def test_a_workspace_that_has_moved_says_where(workspace, caller, shop):
+    await caller.says("what?")
+    await moves.leave(workspace, "move", "https://b.example")
+    for answer in (await caller.client.get(f"/widget/v1/bots/{shop.id}"), await caller.says("are you there?")):
+        assert (answer.status_code, answer.json()["code"]) == (503, "workspace_moving")
+        assert answer.json()["detail"] == "The workspace has moved to https://b.example."
+        assert answer.headers["retry-after"] == "5"
+
+
 async def test_a_conversation_with_everything_the_page_tells(workspace, caller, shop):
     answer = await caller.says(
         "ada@example.com",
@@ -67,12 +77,12 @@ async def test_a_conversation_with_everything_the_page_tells(workspace, caller, 
     )
     assert answer.status_code == 201
     told = answer.json()
-    assert told.keys() == {"conversation_id", "token", "status", "messages", "input"}
+    assert told.keys() == {"conversation_id", "token", "status", "messages", "input", "captured"}
     assert [message["content"] for message in told["messages"]] == ["Your e-mail?", "ada@example.com", "How big?"]
     assert told["input"] == {"kind": "choice", "options": ["Small", "Large"], "field": "custom_fields.size"}
     assert len(told["token"]) == 43
     said = (await caller.says("Large")).json()
-    assert said.keys() == {"status", "messages", "input"}
+    assert said.keys() == {"status", "messages", "input", "captured"}
     assert (said["status"], said["input"]) == ("handoff", None)
     metadata = (await reads.detail(workspace, caller.conversation)).metadata
     assert metadata.source.url == "https://shop.example/pricing?utm_campaign=spring&x=1"

@@ -15,7 +15,7 @@ FLOW = FLOW.replace('next = "consent"', 'next = "day"', 1).replace(
 PARTS = {
     "text": "Hi there.",
     "image": {"url": "https://cdn.example.com/a.png?b=c&d=e", "alt": "Our office"},
-    "links": [{"label": "Privacy", "url": "https://www.example.com/privacy"}],
+    "links": [{"label": "Privacy", "url": "https://www.acme.example/privacy"}],
 }
 
 
@@ -39,7 +39,7 @@ async def test_the_widget_gets_an_image_and_links_and_all_else_reads_their_addre
     assert [one.get("parts") for one in read[:4]] == [one.get("parts") for one in first["messages"]]
     told = (await reads.detail(workspace, caller.conversation)).messages
     assert told[0].content == f"Hi there.\n{test_attachments.END}"
-    assert await db.value("SELECT count(*) FROM message WHERE content LIKE '%https://www.example.com/privacy'") == 3
+    assert await db.value("SELECT count(*) FROM message WHERE content LIKE '%https://www.acme.example/privacy'") == 3
 
 
 async def test_a_button_that_continues_the_flow_does_so(workspace, anonymous):

@@ -14,9 +14,8 @@ async def send(client, bot_id, body, origin=SITE):
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch):
+def _fresh(no_refill):
     api._COUNTS._buckets.clear()
-    monkeypatch.setattr(api._COUNTS, "_rate", 1e-9)
 
 
 async def stored():

@@ -17,7 +17,7 @@ async def test_a_conversation_that_has_ended_is_rated(workspace, caller):
     assert (early.status_code, early.json()["code"]) == (409, "not_ended")
     await caller.post("end")
     before = await make.kinds()
-    assert (await caller.post("rating", {"rating": 2})).json() == {"status": "ended", "messages": [], "input": None}
+    assert (await caller.post("rating", {"rating": 2})).json()["status"] == "ended"
     assert tuple(await db.row(RATING)) == (2, None)
     assert (await caller.post("rating", {"rating": 4, "comment": " Quick\nand kind "})).status_code == 200
     assert await ratings.rating_of(workspace, caller.conversation) == (4, "Quick\nand kind")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from leadwire.infrastructure import user_agents
 from leadwire.interfaces.widget import visitor
 
 
@@ -25,4 +26,5 @@ def test_what_is_kept_of_a_network_cannot_be_read_nor_compared_between_workspace
     ],
 )
 def test_browsers(agent, names):
-    assert visitor.browser_and_system(agent) == names
+    assert user_agents.browser_and_system(agent) == names
+    assert user_agents.browser_name(agent) == (f"{names[0]} on {names[1]}" if names[0] else "")

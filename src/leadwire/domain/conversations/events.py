@@ -1,9 +1,11 @@
 """Which payload each conversation and message event carries: what its struct has fields for."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import asdict
 
+from leadwire.delivery import outbox
 from leadwire.delivery.envelope import EventKind
 from leadwire.delivery.outbox import Event
 from leadwire.domain.conversations.schema import PAYLOADS, Conversation, Metadata, StoredMessage
@@ -19,8 +21,14 @@ def changed(
     return _event(workspace, kind, conversation.id, {**known, "lead": lead}, lead)
 
 
-def message(workspace: str, message: StoredMessage, conversation_id: str, bot_id: str) -> Event:
-    """A message was stored: the visitor's (`message.received`), or the bot's or an operator's (`message.sent`)."""
+async def record_messages(workspace: str, messages: Sequence[StoredMessage], conversation_id: str, bot_id: str) -> None:
+    """Record in the open transaction that messages were stored: the visitor's (`message.received`), or the bot's or an
+    operator's (`message.sent`).
+    """
+    await outbox.record([_message(workspace, one, conversation_id, bot_id) for one in messages])
+
+
+def _message(workspace: str, message: StoredMessage, conversation_id: str, bot_id: str) -> Event:
     kind: EventKind = "message.received" if message.role == "user" else "message.sent"
     known = {**asdict(message), "conversation_id": conversation_id, "bot_id": bot_id}
     return _event(workspace, kind, conversation_id, known)

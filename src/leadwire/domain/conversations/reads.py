@@ -93,11 +93,14 @@ _OF_CONVERSATION: Final = (
     Message.workspace_id == param("workspace"),
     Message.conversation_id == param("conversation_id"),
 )
-_MESSAGES: Final = statement(
-    Message.select(*StoredMessage.__struct_fields__)
-    .where(*_OF_CONVERSATION, Message.seq > param("after"), Message.seq <= param("until"))
-    .order_by("seq")
-)
+_MESSAGES: Final = sql("""
+SELECT id, role, content, created_at, seq, client_message_id,
+    (SELECT split_part(u.name, ' ', 1) FROM user_account u WHERE u.id = m.user_id) AS author
+FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversation_id AND seq > :after AND seq <= :until
+ORDER BY seq""")
+_AUTHORS: Final = sql("""
+SELECT m.id, coalesce(u.name, u.email_address) AS name FROM message m JOIN user_account u ON u.id = m.user_id
+WHERE m.workspace_id = :workspace AND m.conversation_id = :conversation_id AND m.role = 'agent'""")
 _MESSAGES_COUNT: Final = statement(
     Table.select(Table.messages_count).where(
         Table.workspace_id == param("workspace"), Table.id == param("conversation_id")
@@ -185,6 +188,12 @@ async def messages_page(
     first = (page - 1) * limit
     found = await messages(workspace, conversation_id, first, first + limit) if first < total else []
     return [schema.Message(one.id, one.role, one.content, one.created_at) for one in found], total
+
+
+async def authors(workspace: str, conversation_id: str) -> dict[str, str]:
+    """Return what the people are called who wrote messages, by the id of the message."""
+    found = await _AUTHORS.rows(workspace=workspace, conversation_id=conversation_id)
+    return {row["id"]: row["name"] for row in found}
 
 
 async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[StoredMessage] | None:

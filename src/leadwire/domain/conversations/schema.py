@@ -1,5 +1,6 @@
 """Conversations and messages, in the shapes that /v1, webhooks and the web area share."""
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -22,6 +23,24 @@ class ConversationNotFound(NotFound, detail="There is no such conversation."):
 
 class AlreadyEnded(Conflict, code="conversation_ended", detail="The conversation has ended."):
     """The conversation has ended for good. The widget begins a new one when it meets this code."""
+
+
+class Repeated(Exception):
+    """A message with this `client_message_id` is in the conversation already."""
+
+
+class ConcurrentUpdate(Exception):
+    """Somebody else has changed the conversation or its lead meanwhile: begin again."""
+
+
+class Told(Struct, frozen=True):
+    """What a visitor has said of themselves, and with which version of the conversation's row, if that matters."""
+
+    version: int | None = None
+    variables: Mapping[str, object] | None = None
+    """The flow's."""
+    email: str | None = None
+    name: str | None = None
 
 
 class Visitor(Struct, frozen=True):
@@ -85,6 +104,8 @@ class StoredMessage(Message, frozen=True):
 
     seq: int
     client_message_id: str | None = None
+    author: str | None = None
+    """The first name of the person who wrote it."""
 
 
 class Handoff(Struct, frozen=True):
@@ -112,7 +133,7 @@ class Metadata(Struct, frozen=True):
     flow_version: int | None
     """The version of the bot's flow that it follows."""
     variables: dict[str, Any]  # a msgspec.Raw as it comes from the database
-    """What the flow has learned, by the names in the flow."""
+    """What the flow has learned, by the names in the flow; behind `page.`, what the page told."""
     ended_at: str | None
     """When it ended."""
     ended_by: EndedBy | None
@@ -157,6 +178,8 @@ class Origin(Struct, frozen=True, kw_only=True):
     timezone: str | None = None
     browser: str | None = None
     os: str | None = None
+    page: Mapping[str, str] = {}
+    """What the page tells of the visitor, by name."""
 
 
 class ConversationStarted(Conversation, frozen=True, kw_only=True):

@@ -53,33 +53,48 @@ SELECT '{place}' AS place, c.*, (SELECT count(*) FROM (SELECT 1 {source} WHERE {
 {source} WHERE {where} ORDER BY {order} LIMIT {most}"""
 _OF_COLLEAGUES: Final = """
 FROM user_account u, LATERAL (SELECT * FROM conversation c WHERE {where} ORDER BY {order} LIMIT {most}) AS c"""
-# For each conversation its visitor's name, the last message, and what the person has not read. `unanswered`: the last
-# message is the visitor's, and no bot will answer it.
+# The last message that is not the bot's.
+_LAST: Final = """LEFT JOIN LATERAL (
+    SELECT m.role, m.content, m.created_at FROM message m WHERE m.conversation_id = c.id AND m.role <> 'bot'
+    ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true"""
+# Since when the visitor waits for a person: they asked for one, or wrote again after an answer. NULL if they do not.
+_WAITS_SINCE: Final = """CASE WHEN c.status <> 'handoff' THEN NULL
+    WHEN c.assigned_to IS NULL THEN c.handoff_requested_at
+    WHEN last.role IS DISTINCT FROM 'user' THEN NULL WHEN c.first_response_at IS NULL THEN c.handoff_requested_at
+    ELSE (SELECT w.created_at FROM message w WHERE w.conversation_id = c.id AND w.role = 'user' AND w.seq > (
+        SELECT a.seq FROM message a WHERE a.conversation_id = c.id AND a.role = 'agent'
+        ORDER BY a.conversation_id DESC, a.seq DESC LIMIT 1) ORDER BY w.conversation_id, w.seq LIMIT 1) END"""
+# For each conversation its visitor's name and last words, and what the person has not read.
 _THREADS: Final = """
 SELECT c.place, c.total, c.id, c.bot_id, coalesce((SELECT coalesce(l.name, l.email) FROM lead l WHERE l.id = c.lead_id),
         c.visitor_name, c.visitor_email) AS name,
     c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, c.snoozed_until, c.end_due_at, c.tags,
-    last.role AS last_role, left(last.content, 160) AS last_message, last.created_at AS last_at,
-    last.user_id AS last_user_id, last.role = 'user' AND c.status = 'handoff' AS unanswered,
+    left(CASE last.role WHEN 'user' THEN last.content ELSE (SELECT m.content
+        FROM message m WHERE m.conversation_id = c.id AND m.role = 'user'
+        ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) END, 160) AS words,
+    last.created_at AS last_at, {waits_since} AS waits_since, c.source_url, c.timezone,
     r.mentioned_at IS NOT NULL AS mentioned, c.status,
     CASE WHEN c.place IN ('waiting', 'mine') THEN (SELECT count(*) FROM (
         SELECT 1 FROM message m WHERE m.conversation_id = c.id AND m.seq > coalesce(r.seq, 0) AND m.role = 'user'
         LIMIT {most_unread}) AS new) ELSE 0 END AS unread
 FROM ({some}) AS c
 LEFT JOIN conversation_read r ON r.user_id = :user_id AND r.conversation_id = c.id
-LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at, m.user_id FROM message m WHERE m.conversation_id = c.id
-    ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true
+{last}
 ORDER BY {again}"""
+_BOUNDED: Final = "(SELECT count(*) FROM (SELECT 1 FROM conversation c WHERE {} LIMIT {}) AS bounded) AS {}"
+_COUNTS: Final = sql(
+    "SELECT " + ", ".join(_BOUNDED.format(_WHERE[place], COUNTED, place) for place in ("mine", "waiting"))
+)
 # What the inbox needs to know of the conversation that is open.
-_ONE: Final = sql("""
+_ONE: Final = sql(f"""
 SELECT status, assigned_to, tags, snoozed_until, end_due_at, first_response_at, handoff_requested_at,
     seen_by_visitor_seq, messages_count, rating, rating_comment,
     CASE WHEN status = 'ended' THEN 'ended' WHEN status = 'active' THEN 'bot' WHEN assigned_to IS NULL THEN 'waiting'
         WHEN assigned_to <> :user_id THEN 'theirs' WHEN snoozed_until > :now THEN 'snoozed' ELSE 'mine' END AS place,
     (SELECT seq FROM conversation_read r WHERE r.user_id = :user_id AND r.conversation_id = c.id) AS read_seq,
     (SELECT mentioned_at FROM conversation_read r WHERE r.user_id = :user_id AND r.conversation_id = c.id)
-        AS mentioned_at
-FROM conversation c WHERE workspace_id = :workspace AND id = :id""")
+        AS mentioned_at, {_WAITS_SINCE} AS waits_since
+FROM conversation c {_LAST} WHERE workspace_id = :workspace AND id = :id""")
 
 
 class Wanted(Struct, frozen=True):
@@ -112,7 +127,8 @@ def _statement(place: Place, filters: frozenset[str], *, longest: bool, most: in
     parts = {"place": place, "source": source, "where": where, "order": order, "most": most}
     some = _SOME.format(**parts, counted=COUNTED + most)
     again = order.replace("m.", "r.")  # a join keeps no order
-    return sql(_THREADS.format(most_unread=MOST_UNREAD, some=some, again=again))
+    said = {"last": _LAST, "waits_since": _WAITS_SINCE}
+    return sql(_THREADS.format(most_unread=MOST_UNREAD, some=some, again=again, **said))
 
 
 async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:
@@ -138,8 +154,13 @@ async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:
         places["mentions"] = [one for one in places["mentions"] if one["id"] not in shown]
     if wanted.longest:
         for found in places.values():
-            found.sort(key=lambda one: not one["unanswered"])
+            found.sort(key=lambda one: one["waits_since"] is None)
     return Threads(places, more)
+
+
+async def counts(workspace: str, user_id: str) -> db.Row:
+    """How many conversations are `mine`, and how many are `waiting` for anybody: up to `COUNTED` of each."""
+    return await _COUNTS.one(AssertionError(), workspace=workspace, user_id=user_id, now=clock.now())
 
 
 async def one(workspace: str, conversation_id: str, user_id: str) -> db.Row:

@@ -11,6 +11,7 @@ from litestar import Request, Router, post
 from litestar.params import FromPath
 from litestar.response import Stream
 
+from leadwire.domain.accounts import closed
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.flow import attachments
@@ -25,7 +26,7 @@ from leadwire.domain.conversations.pubsub import hub
 from leadwire.domain.conversations.schema import ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.domain.notices.changes import transcript
-from leadwire.infrastructure import settings
+from leadwire.infrastructure import settings, user_agents
 from leadwire.infrastructure.errors import Conflict, Invalid, InvalidParameter, RateLimited, Unauthenticated
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body
@@ -89,9 +90,10 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
     given = body.fields(await body.json_object(request), NewConversation)
     url, campaign = visitor.page(given.page_url)
-    browser, system = visitor.browser_and_system(request.headers.get("user-agent", ""))
+    browser, system = user_agents.browser_and_system(request.headers.get("user-agent", ""))
     source = Source(url, campaign, visitor.page(given.referrer)[0])
-    origin = Origin(source=source, locale=given.locale, timezone=given.timezone, browser=browser, os=system)
+    here = {"locale": given.locale, "timezone": given.timezone, "browser": browser, "os": system}
+    origin = Origin(source=source, page=await visitor.told(bot.id, given), **here)
     answerer = faq.answerer(settings.get())
     turn = await runtime.start(bot, given.content, given.client_message_id, origin, address, answerer)
     return JSONResponse(turn, status_code=201)
@@ -104,8 +106,9 @@ async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONRespo
     address = visitor.blinded(session.workspace, network(request.scope))
     _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
     given = body.fields(await body.json_object(request), NewVisitorMessage)
-    answerer = faq.answerer(settings.get())
-    return JSONResponse(await runtime.handle_message(session, given.content, given.client_message_id, answerer))
+    told = await visitor.told(session.bot_id, given, session.state.variables)
+    said, answerer = (given.content, given.client_message_id), faq.answerer(settings.get())
+    return JSONResponse(await runtime.handle_message(session, *said, answerer, told))
 
 
 @get("/conversations/{conversation_id:str}/messages")
@@ -225,7 +228,7 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
     if session.conversation_id != conversation_id:
         raise ConversationNotFound
     if session.suspended:
-        raise ChatClosed
+        raise await closed.reason(session.workspace, ChatClosed)
     return session
 
 

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from leadwire.domain.bots.visitors.told import MAX_ATTRIBUTES
 from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT
 
 _PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
@@ -11,7 +12,19 @@ _PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
 Content = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=r"^[^\x00]*(?![\s\S])")]
 ClientId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
 Url = Annotated[str, Meta(max_length=2048, pattern=_PLAIN)]
+Attribute = Annotated[str, Meta(min_length=1, max_length=500, pattern=_PLAIN)]
+AttributeName = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}\Z")]
 Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
+
+
+class Identity(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Who the visitor is, signed by the website's server."""
+
+    email: Annotated[str, Meta(max_length=254, pattern=_PLAIN)] = ""
+    user_id: Annotated[str, Meta(max_length=200, pattern=_PLAIN)] = ""
+    name: Annotated[str, Meta(max_length=200, pattern=_PLAIN)] = ""
+    expires: Annotated[int, Meta(ge=0, lt=2**40)]
+    signature: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -19,6 +32,9 @@ class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only
 
     content: Content
     client_message_id: ClientId
+    attributes: Annotated[dict[AttributeName, Attribute], Meta(max_length=MAX_ATTRIBUTES)] = {}
+    """What the page tells of the visitor."""
+    identity: Identity | None = None
 
 
 class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True, kw_only=True):

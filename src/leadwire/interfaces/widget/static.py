@@ -14,7 +14,7 @@ from leadwire.interfaces.http.routes import get
 
 _DIRECTORY: Final = Path(__file__).with_name("javascript")
 # The parts share one scope, in this order; there is nothing to build.
-_PARTS: Final = ("words", "kept", "conversation", "elements", "extras", "colors", "look", "panel", "start")
+_PARTS: Final = ("words", "kept", "conversation", "elements", "extras", "colors", "look", "calls", "panel", "start")
 _HEADERS: Final = {
     "Cache-Control": "public, max-age=300",
     "Cross-Origin-Resource-Policy": "cross-origin",  # also for pages that let in only what says so

@@ -1,45 +1,27 @@
-"""What a request tells of the visitor behind it: browser, system, page; and what is stored of their network."""
+"""What a request tells of the visitor behind it: the page; and what is stored of their network."""
 
 import functools
 import hashlib
 import hmac
-import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
-from leadwire.infrastructure import secret_box
+from msgspec import structs
 
-_BROWSERS: Final = (
-    ("Edge", r"Edg(?:e|A|iOS)?/"),
-    ("Opera", r"OPR/|Opera"),
-    ("Samsung Internet", r"SamsungBrowser/"),
-    ("Firefox", r"Firefox/|FxiOS/"),
-    ("Chrome", r"Chrome/|CriOS/"),
-    ("Safari", r"Version/.*Safari/"),
-)
-_SYSTEMS: Final = (
-    ("iOS", r"iPhone|iPad|iPod"),
-    ("Android", r"Android"),
-    ("Windows", r"Windows NT"),
-    ("ChromeOS", r"CrOS"),
-    ("macOS", r"Mac OS X|Macintosh"),
-    ("Linux", r"Linux|X11"),
-)
+from leadwire.domain.bots.visitors import identities
+from leadwire.domain.bots.visitors.told import PAGE, VERIFIED
+from leadwire.infrastructure import secret_box
+from leadwire.infrastructure.errors import InsufficientScope
+from leadwire.interfaces.widget.schema import NewVisitorMessage
+
 _CAMPAIGN: Final = 200  # characters
+_WHO: Final = ("email", "user_id")  # tell one person from another
 
 
 def blinded(workspace: str, network: str) -> bytes:
     """A keyed hash of the visitor's network, to count and to block by: enough to know it again, nothing to read."""
     return hmac.digest(_key(), f"{workspace}\0{network}".encode(), hashlib.sha256)[:16]
-
-
-def browser_and_system(agent: str) -> tuple[str | None, str | None]:
-    """The browser's and the system's name, where the User-Agent tells."""
-    agent = agent[:500]
-    return (
-        next((name for name, sign in _BROWSERS if re.search(sign, agent)), None),
-        next((name for name, sign in _SYSTEMS if re.search(sign, agent)), None),
-    )
 
 
 def page(url: str | None) -> tuple[str | None, str | None]:
@@ -55,6 +37,21 @@ def page(url: str | None) -> tuple[str | None, str | None]:
         return None, None
     campaign = "".join(one for one in named if one.isprintable())[:_CAMPAIGN]
     return urlunsplit(parts._replace(fragment="", netloc=parts.netloc.rpartition("@")[2])), campaign or None
+
+
+async def told(bot_id: str, given: NewVisitorMessage, before: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """What the page tells, as variables: attributes, and who the visitor is if their website vouches for it.
+
+    `before` holds the variables of the conversation. Raise InsufficientScope when an identity is not proven, or another
+    than the conversation's.
+    """
+    attributes = {f"{PAGE}{name}": value for name, value in given.attributes.items()}
+    if given.identity is None:
+        return attributes
+    person = await identities.verified(bot_id, identities.Vouched(**structs.asdict(given.identity)))
+    if any((before or {}).get(f"{VERIFIED}{one}", now) != now for one in _WHO if (now := person.get(VERIFIED + one))):
+        raise InsufficientScope("The conversation is another person's.", code="identity_refused")
+    return attributes | person
 
 
 @functools.cache

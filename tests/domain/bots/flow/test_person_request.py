@@ -1,6 +1,7 @@
 """Who asks for a person, in the ten languages of the widget, and who only seems to."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,7 @@ NONE = [
     "担当者は私です",
     "Can I speak to a human please? " + "We have been waiting for our order for three weeks by now. " * 3,
 ]
+PHRASES = tomllib.loads(Path(__file__).with_name("person_requests.toml").read_text(encoding="utf-8"))
 
 
 def test_the_button_has_a_text_in_each_language():
@@ -172,8 +174,17 @@ def test_what_only_looks_like_one_is_none(text):
     assert not inputs.asks_for_person(text)
 
 
+@pytest.mark.parametrize("language", PHRASES)
+def test_longer_requests_are_understood_in_each_language(language):
+    wishes, others = PHRASES[language]["wishes"], PHRASES[language]["others"]
+    assert (len(wishes), len(others)) == (12, 12)
+    missed = [text for text in wishes if not inputs.asks_for_person(text)]
+    assert len(missed) <= 2, missed
+    assert [text for text in others if inputs.asks_for_person(text)] == []
+
+
 def test_no_text_takes_long():
-    for wish in inputs._PATTERNS:
+    for wish in (pattern for request in inputs._REQUESTS for pattern in request):
         assert not re.search(r"[*+]|,\}", wish.pattern)  # nothing is repeated without an end
 
 

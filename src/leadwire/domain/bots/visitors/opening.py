@@ -14,6 +14,9 @@ from leadwire.domain.bots.look import LANGUAGES, Look
 WORDS: Final = msgspec.json.decode(Path(__file__).with_name("words.json").read_bytes(), type=dict[str, dict[str, str]])
 """What the widget itself says, by language; English is in its script."""
 _PLAIN: Final = Look()
+_UNNAMED: Final = "Chat"  # the title of a flow that says none
+_HEADINGS: Final = {"ar": "دردشة", "ja": "チャット", "pl": "Czat"}
+"""The same in the languages that do not say Chat."""
 
 
 class Greeting(Struct, frozen=True, omit_defaults=True):
@@ -48,9 +51,10 @@ def opening(bot_id: str, flow: Flow, color: str, look: Look, accepted: str = "")
     spoken = language(look, flow.locale, accepted)
     said = WORDS.get(_primary(spoken), {})
     said = said | {"field": look.placeholder} if look.placeholder else said
+    heading = _HEADINGS.get(_primary(spoken), flow.title) if flow.title == _UNNAMED else flow.title
     return BotConfig(
         bot_id,
-        look.title or flow.title,
+        look.title or heading,
         flow.locale,
         color,
         greeting,

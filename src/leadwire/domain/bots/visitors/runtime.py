@@ -7,6 +7,7 @@ again.
 import hashlib
 import logging
 import secrets
+from collections.abc import Mapping
 from typing import Final
 
 from leadwire.domain.bots import engine, reads
@@ -15,11 +16,17 @@ from leadwire.domain.bots.flow import attachments
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.visitors import turn
 from leadwire.domain.bots.visitors.faq import Answerer, Question
-from leadwire.domain.bots.visitors.turn import ConcurrentUpdate
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
-from leadwire.domain.conversations.schema import AlreadyEnded, NewMessage, Origin, StoredMessage
+from leadwire.domain.conversations.schema import (
+    AlreadyEnded,
+    ConcurrentUpdate,
+    NewMessage,
+    Origin,
+    Repeated,
+    StoredMessage,
+)
 from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.errors import Conflict, InsufficientScope, Unavailable
@@ -51,21 +58,28 @@ async def start(
                 conversation_id = await conversations.start(bot.workspace, bot.id, origin, bot.version)
                 session = await visitor_sessions.start(bot, state, conversation_id, token, key, address)
                 counts.began(bot.id, origin.source, state.visited)
-                messages = await turn.take(session, user, answer, greeting)
-            return turn_of(await reads.current(session), messages, token)
+                now, messages = await turn.take(session, user, answer, greeting, origin.page)
+            return turn_of(now, messages, token)
         except (ConcurrentUpdate, db.Deadlock, db.UniqueViolation):  # the last: the same start, at the same time
             continue
     raise _too_busy()
 
 
-async def handle_message(session: VisitorSession, content: str, client_message_id: str, answerer: Answerer) -> Turn:
-    """Take a visitor's turn. A repeated message gets the stored reply. Raise Invalid; Conflict when the conversation is
-    over or full; InsufficientScope when the visitor is blocked; Unavailable when it changes again and again.
+async def handle_message(
+    session: VisitorSession,
+    content: str,
+    client_message_id: str,
+    answerer: Answerer,
+    page: Mapping[str, str] | None = None,
+) -> Turn:
+    """Take a visitor's turn; `page` as for `turn.take`. A repeated message gets the stored reply. Raise Invalid;
+    Conflict when the conversation is over or full; InsufficientScope when the visitor is blocked; Unavailable when it
+    changes again and again.
     """
     if session.blocked:
         raise _blocked()
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
-    for _ in range(_TRIES):
+    for attempt in range(_TRIES):
         answer = None
         is_question = session.status == "active" and engine.questions(session.flow, session.state, content)
         if is_question and await conversation_reads.reply_to(*session.place, client_message_id) is None:
@@ -73,16 +87,20 @@ async def handle_message(session: VisitorSession, content: str, client_message_i
             answer = await _look_up(answerer, question)
         try:
             async with db.transaction():
-                now = await reads.current(session, lock=True)
-                messages = await conversation_reads.reply_to(*session.place, client_message_id)
-                if messages is None:
-                    if now.status == "ended":
-                        raise AlreadyEnded
-                    changed = (now.status, now.state) != (session.status, session.state)
-                    if changed and engine.questions(now.flow, now.state, content):
-                        raise ConcurrentUpdate
-                    messages = await turn.take(now, user, answer)
-            return turn_of(await reads.current(now), messages)
+                # It was read a moment ago; where it has changed since, others are waited for.
+                now = await reads.current(session, lock=True) if attempt else session
+                if now.status == "ended":
+                    raise AlreadyEnded
+                changed = (now.status, now.state) != (session.status, session.state)
+                if changed and engine.questions(now.flow, now.state, content):
+                    raise ConcurrentUpdate
+                now, messages = await turn.take(now, user, answer, page=page)
+            return turn_of(now, messages)
+        except (AlreadyEnded, Repeated):
+            stored = await conversation_reads.reply_to(*session.place, client_message_id)
+            if stored is None:
+                raise AlreadyEnded from None
+            return turn_of(await reads.current(session), stored)
         except (ConcurrentUpdate, db.Deadlock):
             session = await reads.current(session)
     raise _too_busy()
@@ -96,8 +114,8 @@ async def hand_off(session: VisitorSession) -> Turn:
             raise AlreadyEnded
         messages: list[StoredMessage] = []
         if now.status == "active":
-            messages = await turn.write(now, *engine.ask_for_person(now.flow, now.state))
-    return turn_of(await reads.current(now), messages)
+            now, messages = await turn.write(now, *engine.ask_for_person(now.flow, now.state))
+    return turn_of(now, messages)
 
 
 async def hand_back(session: VisitorSession, user_id: str) -> None:
@@ -114,7 +132,8 @@ def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | Non
     prompt = engine.prompt(now.flow, now.state) if now.status == "active" else None
     mailable = now.has_email and mail.enabled()
     shown = attachments.for_widget(messages, now.flow.nodes)
-    return Turn(now.status, shown, prompt, now.conversation_id if token else None, token, mailable)
+    began = now.conversation_id if token else None
+    return Turn(now.status, shown, prompt, began, token, mailable, now.lead_id is not None)
 
 
 async def _repeat_start(session: VisitorSession, client_message_id: str) -> Turn:

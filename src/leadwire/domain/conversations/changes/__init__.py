@@ -3,15 +3,21 @@
 /v1 can only end a conversation; bots, operators and the demo's visitors do the rest. `erasing` removes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-from piccolo.querystring import QueryString
 
 from leadwire.delivery.envelope import EventKind
 from leadwire.domain.conversations import events, pubsub, schema
-from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT, ConversationNotFound, NewMessage, StoredMessage
+from leadwire.domain.conversations.schema import (
+    MAX_MESSAGES,
+    MAX_TEXT,
+    ConversationNotFound,
+    NewMessage,
+    StoredMessage,
+    Told,
+)
 from leadwire.domain.conversations.table import Conversation
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import schema as lead_schema
@@ -34,26 +40,31 @@ _START: Final = insert(
     variables="{}",
     end=f"RETURNING {_COLUMNS}",
 )
-# The row lock of this count gives each message its place, and no message is added once the conversation has ended.
-_COUNTED: Final = QueryString("{} + {}", Conversation.messages_count, param("count"))
-# A message calls off an end that can still be undone; the visitor's also wakes a conversation that is snoozed.
-_WOKEN: Final = QueryString("CASE WHEN {} THEN NULL ELSE {} END", param("woken"), Conversation.snoozed_until)
-_COUNT: Final = statement(
-    Conversation.update(messages_count=_COUNTED, updated_at=_NOW, end_due_at=None, snoozed_until=_WOKEN)
-    .where(*_ONE, _OPEN)
-    .returning(Conversation.messages_count, Conversation.bot_id)
-)
-_STORED: Final = ("id", "seq", "role", "content", "client_message_id")
-# One row for each message, from arrays.
-_ADD: Final = sql("""
-INSERT INTO message (id, seq, role, content, answers, client_message_id, user_id, workspace_id, conversation_id,
-    created_at)
-SELECT *, :workspace, :conversation_id, :now FROM unnest(:id::text[], :seq::int[], :role::text[], :content::text[],
-    :answers::text[], :client_message_id::text[], :user_id::text[])""")
+_NOTHING: Final = Told()
+_GIVEN: Final = ("role", "content", "client_message_id", "answers", "user_id")
 # Keeps what is known already where nothing new is given.
 _VISITOR: Final = "visitor_email = coalesce(:email, visitor_email), visitor_name = coalesce(:name, visitor_name)"
+# Its row's lock gives each message its place, and none is added once the conversation has ended. A message calls off an
+# end that can still be undone; the visitor's also wakes a conversation that is snoozed.
+_ADD: Final = sql(f"""
+WITH talk AS (
+    UPDATE conversation SET messages_count = messages_count + :count, updated_at = :now, end_due_at = NULL,
+        snoozed_until = CASE WHEN :woken THEN NULL ELSE snoozed_until END,
+        variables = coalesce(:variables::json, variables), {_VISITOR}
+    WHERE workspace_id = :workspace AND id = :conversation AND status <> 'ended'
+      AND (:version::xid IS NULL OR xmin = :version::xid)
+    RETURNING id, workspace_id, bot_id, messages_count
+), added AS (
+    INSERT INTO message (id, role, content, client_message_id, answers, user_id, workspace_id, conversation_id, seq,
+        created_at)
+    SELECT new.id, role, content, client_message_id, answers, user_id, workspace_id, talk.id,
+        messages_count - :count + place, :now
+    FROM talk, unnest(:id::text[], :role::text[], :content::text[], :client_message_id::text[], :answers::text[],
+        :user_id::text[]) WITH ORDINALITY AS new (id, role, content, client_message_id, answers, user_id, place)
+    ON CONFLICT (conversation_id, client_message_id) WHERE client_message_id IS NOT NULL DO NOTHING RETURNING 1
+)
+SELECT messages_count, bot_id, (SELECT count(*) FROM added) FROM talk""")
 _WHERE: Final = "WHERE workspace_id = :workspace AND id = :id"
-_UPDATE_VISITOR: Final = sql(f"UPDATE conversation SET variables = :variables, {_VISITOR} {_WHERE}")
 _SET_LEAD: Final = sql(f"UPDATE conversation SET lead_id = :lead_id, updated_at = :now, {_VISITOR} {_WHERE}")
 _LOCK: Final = statement(Conversation.select("bot_id", *_SOURCE.split()).where(*_ONE), "FOR UPDATE")
 _HANDOFF: Final = {"status": "handoff", "handoff_reason": param("reason"), "handoff_requested_at": _NOW}
@@ -92,42 +103,40 @@ async def add_message(
     return (await add_messages(workspace, conversation_id, [new]))[0]
 
 
-async def add_messages(workspace: str, conversation_id: str, messages: Sequence[NewMessage]) -> list[StoredMessage]:
-    """Add messages in their order. Raise Invalid, ConversationNotFound, AlreadyEnded; Conflict when it is full."""
+async def add_messages(
+    workspace: str, conversation_id: str, messages: Sequence[NewMessage], told: Told = _NOTHING
+) -> list[StoredMessage]:
+    """Add messages in their order, and what the visitor has `told`. Raise Invalid, ConversationNotFound, AlreadyEnded;
+    Repeated; ConcurrentUpdate when the conversation is not as `told` knows it; Conflict when it is full.
+    """
     if any(not message.content.strip() or "\0" in message.content for message in messages):
         raise Invalid("A message needs text.")
     if any(len(message.content) > MAX_TEXT for message in messages):
         raise Invalid(f"A message has at most {MAX_TEXT} characters.")
+    now, new = clock.now(), [ids.new("msg") for _ in messages]
+    variables = None if told.variables is None else msgspec.json.encode(told.variables).decode()
+    arrays = {"id": new} | {name: [getattr(one, name) for one in messages] for name in _GIVEN}
+    woken = any(one.role == "user" for one in messages)
     async with db.transaction():
-        now = clock.now()
-        place = {"workspace": workspace, "id": conversation_id}
-        woken = any(one.role == "user" for one in messages)
-        counted = await _COUNT.row(**place, now=now, count=len(messages), woken=woken)
-        if counted is None:
-            await _STATUS.one(ConversationNotFound(), **place)
-            raise schema.AlreadyEnded
-        last, bot_id = counted
+        added = await _ADD.row(
+            workspace=workspace, conversation=conversation_id, now=now, count=len(messages), woken=woken,
+            variables=variables, email=told.email, name=told.name, version=told.version, **arrays,
+        )  # fmt: skip
+        if added is None:
+            found = await _STATUS.one(ConversationNotFound(), workspace=workspace, id=conversation_id)
+            raise schema.AlreadyEnded if found["status"] == "ended" else schema.ConcurrentUpdate
+        last, bot_id, count = added
+        if count < len(messages):
+            raise schema.Repeated
         if last > MAX_MESSAGES:
             raise Conflict("The conversation is full.", code="conversation_full")
         stored = [
-            StoredMessage(ids.new("msg"), one.role, one.content, clock.iso(now), seq, one.client_message_id)
-            for seq, one in enumerate(messages, last - len(messages) + 1)
+            StoredMessage(message_id, one.role, one.content, clock.iso(now), seq, one.client_message_id)
+            for seq, (message_id, one) in enumerate(zip(new, messages, strict=True), last - len(messages) + 1)
         ]
-        arrays = {name: [getattr(one, name) for one in stored] for name in _STORED}
-        arrays |= {name: [getattr(one, name) for one in messages] for name in ("answers", "user_id")}
-        await _ADD.rows(workspace=workspace, conversation_id=conversation_id, now=now, **arrays)
-        for one in stored:
-            await events.message(workspace, one, conversation_id, bot_id).record()
+        await events.record_messages(workspace, stored, conversation_id, bot_id)
         pubsub.publish(workspace, conversation_id)
     return stored
-
-
-async def update_visitor(
-    workspace: str, conversation_id: str, variables: Mapping[str, object], visitor: schema.Visitor
-) -> None:
-    """Store the flow's variables, and what the visitor has said of themselves."""
-    values = {"variables": msgspec.json.encode(variables).decode(), "email": visitor.email, "name": visitor.name}
-    await _UPDATE_VISITOR.rows(workspace=workspace, id=conversation_id, **values)
 
 
 async def capture_lead(workspace: str, conversation_id: str, found: LeadPatch) -> Lead:

@@ -197,9 +197,9 @@ async def check(workspace: str, status: str, holder: str | None, *may: str | Non
     if status == "active" and with_bot:
         raise Conflict(with_bot, code="not_in_handoff")
     if holder not in may:
-        emails = {person.id: person.email for person in await accounts.users(workspace)}
+        names = {person.id: person.called for person in await accounts.users(workspace)}
         whose = (
-            f"{emails.get(holder, 'A colleague')} has this conversation."
+            f"{names.get(holder, 'A colleague')} has this conversation."
             if holder
             else "Nobody has this conversation yet."
         )

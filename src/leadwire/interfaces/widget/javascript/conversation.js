@@ -104,7 +104,14 @@ class Conversation {
     this.follow();
   }
 
-  deliver({ action, ...message }) {
+  async deliver({ action, ...message }) {
+    if (!action) message.attributes = this.attributes;
+    const { identity, person } = this, sign = !action && identity && person !== this.kept.person;
+    if (sign) message.identity = identity;
+    const answer = await this.post(action, message);
+    return sign ? { ...answer, person } : answer;
+  }
+  post(action, message) {
     if (this.kept.id) return this.call(`conversations/${this.kept.id}/${action ?? "messages"}`, message.content || message.rating ? message : null);
     if (action) return { status: "active", messages: [], input: this.prompt };
     return this.call(`bots/${this.bot}/conversations`, {
@@ -123,6 +130,11 @@ class Conversation {
   // What an error means. False: only that it has to be tried again.
   settle(error, one) {
     const { status, code } = error;
+    if (this.identity && one?.content && (code === "identity_refused" || status === 422)) { // the message goes without
+      this.identity = null;
+      reportError(new Error(`identify: ${error.message}`));
+      return true;
+    }
     if (this.kept.id && code === "conversation_ended" && one?.content) return this.renew(), true;
     if (this.kept.id && (status === 401 || status === 404)) { // forgotten there; or another tab has a newer token
       const token = this.kept.token;
@@ -144,10 +156,13 @@ class Conversation {
   take(answer) {
     if (answer.conversation_id) this.kept = { id: answer.conversation_id, token: answer.token, seen: 0 };
     for (const line of answer.messages) this.said.set(line.seq, line);
-    this.asked = answer.input;
-    this.mailable = answer.transcript;
+    Object.assign(this, { asked: answer.input, mailable: answer.transcript });
     this.kept.status = answer.status;
+    const news = answer.captured && !this.kept.captured && !stored("localStorage", this.key)?.captured; // once for all tabs
+    this.kept.captured ||= answer.captured;
+    this.kept.person = answer.person ?? this.kept.person; // whom the website vouches for
     if (this.kept.id) this.keep();
+    if (news) this.changed("captured");
   }
 
   // The last place before the first gap: what is asked for again begins there.
@@ -244,7 +259,7 @@ class Conversation {
       method: body === undefined ? "GET" : "POST", body: body && JSON.stringify(body), headers, signal, credentials: "omit",
     });
     if (answer.ok) return path.endsWith("/events") ? answer : answer.json();
-    const { code } = await answer.json().catch(() => ({}));
-    throw Object.assign(new Error(code), { status: answer.status, code, after: Number(answer.headers.get("Retry-After")) });
+    const { code, detail } = await answer.json().catch(() => ({}));
+    throw Object.assign(new Error(detail), { status: answer.status, code, after: Number(answer.headers.get("Retry-After")) });
   }
 }

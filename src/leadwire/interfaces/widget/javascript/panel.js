@@ -11,7 +11,7 @@ sheet.replaceSync(LOOK);
 
 class LeadwireChat extends HTMLElement {
   connectedCallback() {
-    this.conversation = new Conversation(this.dataset.base, this.dataset.bot, () => this.render(), this.call);
+    this.conversation = new Conversation(this.dataset.base, this.dataset.bot, (news) => { this.render(); if (news) tell(this, news); }, this.call);
     this.hidden = true; // until it is known how it looks, and whether it shows itself on this page
     this.shown = new Map();
     this.build();
@@ -141,6 +141,7 @@ class LeadwireChat extends HTMLElement {
   render() {
     if (!this.panel) return;
     const { conversation } = this;
+    if (this.isOpen === !this.wasOpen) tell(this, (this.wasOpen = this.isOpen) ? "opened" : "closed");
     const locale = conversation.bot_?.language ?? conversation.bot_?.locale ?? "en";
     this.words = { ...WORDS, ...conversation.bot_?.words };
     this.panel.lang = locale;
@@ -165,7 +166,7 @@ class LeadwireChat extends HTMLElement {
     for (const field of [this.line, this.area]) field.setAttribute("aria-label", words.field);
     put(this.heading, conversation.bot_?.title ?? "");
     const live = conversation.lines.some((one) => one.role === "agent");
-    put(this.who, conversation.theyType ? `${words.team} ${words.types}` : { handoff: live ? words.live : words.waiting, ended: words.ended }[conversation.status] ?? words.bot);
+    put(this.who, conversation.theyType ? `${this.agent} ${words.types}` : { handoff: live ? words.live : words.waiting, ended: words.ended }[conversation.status] ?? words.bot);
     this.who.toggleAttribute("data-live", conversation.status !== "ended");
     put(this.again, words.again); put(this.person, words.person); put(this.finish, words.end);
     put(this.mail, words[conversation.mailed ?? "mail"]);
@@ -191,8 +192,9 @@ class LeadwireChat extends HTMLElement {
     if (low || lines.at(-1)?.key !== this.last && lines.at(-1)?.role === "user") this.log.scrollTop = this.log.scrollHeight;
     this.last = lines.at(-1)?.key;
   }
+  get agent() { return [...this.conversation.said.values()].findLast((one) => one.author)?.author ?? this.words.team; }
   lineOf(one) {
-    const by = { user: this.words.you, bot: this.words.says, agent: this.words.team }[one.role];
+    const by = { user: this.words.you, bot: this.words.says, agent: one.author ?? this.words.team }[one.role];
     const name = el("p", { class: one.role === "agent" ? "name" : "unseen" }, by);
     return el("div", { class: "line", "data-role": one.role }, name, el("p", { class: "text", dir: "auto" }), el("p", { class: "state", hidden: "" }), ...extrasOf(one.parts));
   }
@@ -208,7 +210,7 @@ class LeadwireChat extends HTMLElement {
 
   ask() {
     const { conversation } = this, ended = conversation.status === "ended";
-    const options = (!ended && !conversation.waiting && conversation.prompt?.options) || [];
+    const options = (!ended && !conversation.unsent.some((one) => one.content) && conversation.prompt?.options) || [];
     this.form.hidden = ended;
     this.over.hidden = !ended;
     if (ended) askRating(this);
@@ -233,6 +235,7 @@ class LeadwireChat extends HTMLElement {
       if (focused) this.field.focus();
     }
     for (const name of ["inputmode", "autocomplete", "autocapitalize"]) this.line.setAttribute(name, shape?.[name] ?? "off");
+    if (!ended && !options.length) fill(this, conversation.prompt?.field);
     this.field.placeholder = (!ended && conversation.status === "active" && conversation.prompt?.placeholder) || this.words.field;
   }
 

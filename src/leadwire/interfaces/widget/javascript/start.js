@@ -8,6 +8,9 @@ const begin = () => {
   if (color) chat.dataset.color = color;
   if (theme) chat.dataset.theme = theme;
   document.body.append(chat);
+  const early = window.leadwire?.calls ?? [];
+  window.leadwire = obey;
+  for (const call of early) obey(...call);
 };
 if (!customElements.get("leadwire-chat")) customElements.define("leadwire-chat", LeadwireChat);
 document.body ? begin() : addEventListener("DOMContentLoaded", begin);

@@ -1,0 +1,56 @@
+"""Who a visitor is, where their website's server vouches for it: with an HMAC made of the bot's secret."""
+
+import hashlib
+import hmac
+from typing import Final
+
+from msgspec import Struct
+
+from leadwire.domain.bots import reads
+from leadwire.domain.bots.table import Bot
+from leadwire.domain.bots.visitors.told import VERIFIED
+from leadwire.domain.leads import identity
+from leadwire.infrastructure import clock, secret_box
+from leadwire.infrastructure.errors import InsufficientScope
+
+_LONGEST: Final = 86_400  # seconds from now until a signature may expire
+
+
+class Vouched(Struct, frozen=True, kw_only=True):
+    """A person, and the signature of the website's server: hexadecimal HMAC-SHA256 of `signed`."""
+
+    email: str = ""
+    user_id: str = ""
+    name: str = ""
+    expires: int
+    """Seconds since 1970."""
+    signature: str
+
+    def signed(self, bot_id: str) -> str:
+        """The text that is signed: five lines, of which no one holds a line break."""
+        return "\n".join((bot_id, str(self.expires), self.email, self.user_id, self.name))
+
+
+async def verified(bot_id: str, given: Vouched) -> dict[str, str]:
+    """The variables that tell who the visitor is. Raise InsufficientScope when that is not proven."""
+    sealed = await reads.identity_secret(bot_id)
+    if sealed is None:
+        raise _refused("The bot has no secret to sign with.")
+    secret = secret_box.get().open(sealed, secret_box.place(Bot.identity_secret, bot_id))
+    right = hmac.new(secret.encode(), given.signed(bot_id).encode(), hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(right.encode(), given.signature.encode()):
+        raise _refused("The signature was not made of these values with the bot's secret.")
+    if not 0 < given.expires - clock.now().timestamp() <= _LONGEST:
+        raise _refused("The signature has expired, or does so in more than a day.")
+    try:
+        email = given.email and identity.email(given.email)
+    except ValueError as error:
+        raise _refused(str(error)) from error
+    person = {"email": email, "user_id": given.user_id, "name": given.name}
+    if not (email or given.user_id):
+        raise _refused("A person needs an e-mail address or an id.")
+    return {f"{VERIFIED}{name}": value for name, value in person.items() if value}
+
+
+def _refused(why: str) -> InsufficientScope:
+    return InsufficientScope(why, code="identity_refused")

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import contextlib
 import importlib
+import json
 import os
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
 from leadwire_development.embedded import Services, services
 from ops.drills.redis_topologies import topology
-from ops.drills.sandbox import prepared
+from ops.drills.sandbox import FIGURES, prepared
 from ops.drills.servers import Servers
 
 DRILLS: Final = (
@@ -38,11 +39,14 @@ def main() -> int:
     options.add_argument("name", nargs="*", choices=[[], *DRILLS], metavar="NAME")
     options.add_argument("--list", action="store_true")
     options.add_argument("--redis", choices=["sentinel", "cluster"], help="instead of one server")
+    options.add_argument("--runs", type=int, default=1, help="of one drill: its figures, one line each, in a table")
     asked = options.parse_args()
     if asked.list:
         for name in DRILLS:
             print(f"{name:<18} {(_module(name).__doc__ or '').strip()}")
         return 0
+    if asked.runs > 1 and len(asked.name) == 1:
+        return _repeated(asked.name[0], asked.runs)
     if len(asked.name) == 1:
         return play(asked.name[0], _module(asked.name[0]), asked.redis)
     results = {  # a process for each: what one leaves in memory is none of the next one's business
@@ -53,6 +57,25 @@ def main() -> int:
     }
     print("\n" + "\n".join(f"{'ok    ' if code == 0 else 'FAILED'}  {name}" for name, code in results.items()))
     return 1 if any(results.values()) else 0
+
+
+def _repeated(name: str, runs: int) -> int:
+    """Run a drill so often, each in a process. Print a table of what it has found. Return the exit code."""
+    rows, failed = [], 0
+    for run in range(1, runs + 1):
+        with subprocess.Popen(
+            [sys.executable, "-m", "ops.drills", name], stdout=subprocess.PIPE, text=True, bufsize=1
+        ) as process:
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+                if line.startswith(FIGURES):
+                    rows.append({"run": run, **json.loads(line.removeprefix(FIGURES))})
+        failed += process.returncode != 0
+    print("\n| " + " | ".join(rows[0] if rows else ()) + " |\n" + "|---" * len(rows[0] if rows else ()) + "|")
+    for row in rows:
+        print("| " + " | ".join(map(str, row.values())) + " |")
+    print(f"\n{runs - failed} of {runs} runs passed")
+    return 1 if failed else 0
 
 
 def _module(name: str) -> Any:

@@ -11,7 +11,6 @@ class Proxy:
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._ports = list(ports)
-        self._clients: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -21,16 +20,8 @@ class Proxy:
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
 
-    def lead_to(self, ports: Sequence[int]) -> None:
-        """Lead to others from now on: whoever is connected has to connect again."""
-        self._ports = list(ports)
-        for client in self._clients:
-            client.close()
-
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._clients.add(writer)
-        with contextlib.closing(writer), contextlib.ExitStack() as leaving:
-            leaving.callback(self._clients.discard, writer)
+        with contextlib.closing(writer):
             for _ in self._ports:
                 self._ports.append(port := self._ports.pop(0))
                 with contextlib.suppress(OSError):

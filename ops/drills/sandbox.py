@@ -24,6 +24,8 @@ from ops.chaos.records import Accepted
 from ops.drills.receiver import Receiver
 from ops.drills.servers import Servers
 
+FIGURES: Final = "figures: "
+"""What the line of a drill begins with that `--runs` puts into a table: a JSON object."""
 _QUICK: Final = 1.0  # seconds
 _LINES: Final = 14  # of a command's output that are shown
 _MOST: Final = 3000  # changes of one drill
@@ -203,6 +205,7 @@ async def prepared(running: Services, directory: Path, drill: Any) -> AsyncItera
         else:
             await migrate()
             workload, python = await load.create_data(urls, _MOST), sys.executable
+        receiver.secrets = workload.secrets
         sandbox = Sandbox(Servers(running, directory), receiver, workload, dict(os.environ), python)
         try:
             await sandbox.start()

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts import quotas, reads
+from leadwire.domain.accounts import joining, quotas, reads
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.changes import team
 from leadwire.domain.workspaces import changes
 from leadwire.infrastructure import clock, db, jobs
 from leadwire.infrastructure.errors import DomainError, NotFound
@@ -142,7 +141,7 @@ async def _audited(workspace: str) -> None:
 
 async def _counted(workspace: str) -> None:
     """As whatever adds something does."""
-    await quotas.check(workspace, "users", team.COUNT_PEOPLE, now=clock.now())
+    await quotas.check(workspace, "users", joining.COUNT_PEOPLE, now=clock.now())
 
 
 _NO_VICTIM: Final = "set_config('deadlock_timeout', '30s', true)"

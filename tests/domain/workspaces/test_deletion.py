@@ -50,7 +50,9 @@ async def test_nothing_is_left_in_any_table_and_nothing_of_another_workspace_is_
     await changes.delete(mine)
 
     told = [row for row in (await make.stored())["audit_entry"] if "workspace.delet" in row]
-    assert await rows_without("workspace.delet") == expected
+    after = await rows_without("workspace.delet")
+    after["audit_count"] = [row for row in after["audit_count"] if ",,1," not in row]  # those two
+    assert after == expected
     assert len(told) == 2
     assert {row["action"] for row in await log.of_installation()} == {
         "workspace.deletion_began", "workspace.deleted",

@@ -20,8 +20,8 @@ from tests.interfaces.web.conftest import PASSWORD, signed_in
 
 OURS = {
     "user_session", "visit", "idempotent_answer", "outbox", "discard", "endpoint_sequence", "endpoint_hour", "epoch",
-    "mail", "mail_suppression", "password_reset", "audit_chain", "sign_on_used", "passkey",
-    "recovery_code",
+    "mail", "mail_suppression", "password_reset", "audit_chain", "audit_count", "sign_on_used", "passkey",
+    "recovery_code", "login",
     "delivery", "delivery_result",  # in the view of both
     "notice", "conversation_read", "export_job", "bot_count", "job", "search_document",
     "search_due", "ledger_check",

@@ -10,9 +10,11 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.audit import reads as audit_log
 from leadwire.domain.accounts.changes import workspaces
+from leadwire.domain.accounts.domains import changes as domain_changes
+from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.workspaces import changes, export_file, import_file
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
 from tests import jobs, make
 from tests.delivery.wired import endpoint
@@ -94,6 +96,21 @@ async def test_no_file_makes_an_operator_or_gives_a_password(exported):
     assert tuple(ada) == ("ada@example.org", False, None)
 
 
+async def test_no_file_proves_a_domain(workspace, tmp_path, resolver):
+    """Who wrote it may have taken the record of somebody else: the one to publish is another."""
+    await make.domain(workspace, proven=True)
+    (before,) = await domains.listed(workspace)
+    await export_file.write(workspace, path := tmp_path / "export.ndjson")
+    await changes.delete(workspace)
+    assert before.code.encode() in path.read_bytes()
+    await import_file.read(path)
+    (after,) = await domains.listed(workspace)
+    assert (after.name, after.state(clock.now()), after.checked_at) == (before.name, "unproven", None)
+    assert after.code != before.code
+    resolver.texts[before.name] = [before.record]
+    assert (await domain_changes.check(workspace, after.id, "x")).fault == "other_value"
+
+
 async def test_it_goes_on_wherever_it_was_interrupted(exported, workspace, tmp_path):
     whole = exported.read_bytes().splitlines(keepends=True)
     kinds = [json.loads(line)["kind"] for line in whole]
@@ -113,23 +130,29 @@ async def test_it_goes_on_wherever_it_was_interrupted(exported, workspace, tmp_p
         await changes.delete(workspace)
 
 
-async def test_what_cannot_be_imported_is_refused_before_anything_is_written(exported, workspace, tmp_path):
-    (tmp_path / "cut.ndjson").write_bytes(exported.read_bytes().rpartition(b'{"kind":"end"')[0])
-    other = await accounts.create_workspace("Other")
+@pytest.mark.parametrize("verified", [True, False])
+async def test_people_have_the_login_that_has_verified_their_address_here(exported, workspace, verified):
     await db.rows(
         "INSERT INTO user_account (id, workspace_id, email, role, created_at)"
         " VALUES ('user_x', $1, 'ADA@example.org', 'agent', now())",
-        other,
+        await accounts.create_workspace("Other"),
     )
+    await db.rows("UPDATE login SET verified_at = CASE WHEN $1 THEN now() END", verified)
+    await import_file.read(exported)
+    sql = "SELECT id, login_id FROM user_account WHERE workspace_id = $1 AND email_address = 'ada@example.org'"
+    user_id, login_id = await db.row(sql, workspace)
+    assert login_id == ("user_x" if verified else user_id)
+
+
+async def test_what_cannot_be_imported_is_refused_before_anything_is_written(exported, workspace, tmp_path):
+    (tmp_path / "cut.ndjson").write_bytes(exported.read_bytes().rpartition(b'{"kind":"end"')[0])
     for path, error, said in (
         (tmp_path / "cut.ndjson", Invalid, "no whole export"),
-        (exported, Conflict, "ADA@example.org has an account in another workspace"),
         (tmp_path / "nowhere", OperatorError, "No such file"),
     ):
         with pytest.raises(error, match=said):
             await import_file.read(path)
-    assert [one.id for one in await reads.workspace_list()] == [other]
-    await db.rows("DELETE FROM user_account WHERE id = 'user_x'")
+    assert await reads.workspace_list() == []
     await import_file.read(exported)
     with pytest.raises(Conflict, match=f"a workspace {workspace} already"):
         await import_file.read(exported)

@@ -11,104 +11,41 @@ import pytest
 
 from leadwire.delivery.feed import events
 from leadwire.delivery.monitoring import invariants
-from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.audit import reads as audit_log
-from leadwire.domain.bots.changes import counts
-from leadwire.domain.webhooks import changes as webhooks
-from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.workspaces import changes, copy, fence, move
-from leadwire.infrastructure import db, secret_box
+from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.db.engine import Engine
 from leadwire.infrastructure.db.other import connected
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Conflict, NotFound
 from tests import asgi, jobs, make
 from tests import rows as every_table
-from tests.delivery.test_pull import puller_of
-from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import published
-from tests.domain.workspaces import cells
-from tests.domain.workspaces.cells import Cell
-from tests.interfaces.web.conftest import signed_in
+from tests.flows.commands import run, settings_on
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.flow
 RENEWED = {name: set(columns) for name, columns in copy._CHANGED.items()}
 
 
-@pytest.fixture(scope="module")
-async def other(connected, servers):
-    """The second cell."""
-    return await cells.second(servers.database_url)
-
-
-@pytest.fixture
-async def pair(database, other, servers, monkeypatch):
-    """Both cells: in the first is what a test makes, the second is empty. No worker runs unless a test lets it."""
-    monkeypatch.setattr(copy, "_PAGE", 3)
-    monkeypatch.setattr(move, "_PATIENCE", 0.0)
-    monkeypatch.setattr(move, "_SHORT", 0.0)
-    async with other.inside():
-        await cells.empty()
-    yield Cell(servers.database_url, cells.KEYS[0]), other
-    for workspace in await reads.workspace_list():
-        await fence.remove(workspace.id)
-
-
-@pytest.fixture
-async def worked(pair, workspace, wire, receiver, monkeypatch):
-    """A workspace with something of all that counts: delivered, dead, waiting, handed out, still in the outbox."""
-    async with signed_in(workspace, "admin", "ada@example.org"):
-        pass
-    bot = (await published(workspace)).id
-    for change in ({}, {"ordered": True}, {"numbered": True}):
-        made = await endpoint(
-            workspace, f"{receiver.url}/{len(change)}{''.join(change)}", "lead.created", "lead.updated"
-        )
-        await webhooks.configure(workspace, made.id, EndpointChange(**change))
-    fetching = await puller_of(workspace)
-    for _ in range(4):
-        await make.somebody(workspace, bot)
-    while await wire.turn():
-        pass
-    await fetching.fetch(1)
-    await db.rows(
-        "UPDATE delivery_result SET state = 'dead', last_outcome = 'gone' WHERE event_id = (SELECT min(id) FROM event)"
-    )
-    receiver.answer = 500
-    await make.somebody(workspace, bot)
-    await wire.turn()  # which will be tried again
-    receiver.answer = 204
-    await make.somebody(workspace, bot)
-    await wire.relay()  # which is in the streams
-    await make.somebody(workspace, bot)
-    await db.rows(
-        "INSERT INTO job (kind, key, workspace_id, due_at, since) VALUES ('redrive', 'x', $1, 'infinity', now())",
-        workspace,
-    )
-    await hourly_stats.flush()
-    await counts.write()
-    await jobs.run("audit.chain")
-    return workspace
-
-
 async def rows():
     """Each table's rows, without what is new on each side."""
     found = {}
-    for kind in copy.KINDS:
-        for table in (kind.table, *(name for name, _ in kind.parts)):
-            sealed = copy._SEALED.get(table, [])
-            ours = "WHERE workspace_id <> ''" if table == "job" else ""
-            stored = await db.rows(f"SELECT row_to_json(t) FROM {table} t {ours}")
-            decoded = [json.loads(bytes(row[0])) for row in stored]
-            for row in decoded:
-                for column in sealed:
-                    if value := row[name := column._meta.db_column_name]:
-                        place = secret_box.place(column, row["id"])
-                        row[name] = secret_box.get().open(bytes.fromhex(value[2:]), place)
-            kept = [{key: value for key, value in row.items() if key not in RENEWED.get(table, ())} for row in decoded]
-            found[table] = sorted(kept, key=lambda row: json.dumps(row, sort_keys=True))
+    for table in (table.name for table in copy.TABLES):
+        sealed = copy._SEALED.get(table, [])
+        ours = "WHERE workspace_id <> ''" if table == "job" else ""
+        stored = await db.rows(f"SELECT row_to_json(t) FROM {table} t {ours}")
+        decoded = [json.loads(bytes(row[0])) for row in stored]
+        for row in decoded:
+            for column in sealed:
+                if value := row[name := column._meta.db_column_name]:
+                    place = secret_box.place(column, row["id"])
+                    row[name] = secret_box.get().open(bytes.fromhex(value[2:]), place)
+        kept = [{key: value for key, value in row.items() if key not in RENEWED.get(table, ())} for row in decoded]
+        found[table] = sorted(kept, key=lambda row: json.dumps(row, sort_keys=True))
     return found
 
 
@@ -129,13 +66,28 @@ async def call(method, key, path="/v1/leads", **change):
 
 
 async def test_each_table_is_copied_or_said_not_to_be(database):
-    named = {table for kind in copy.KINDS for table in (kind.table, *(name for name, _ in kind.parts))}
+    named = {table.name for table in copy.TABLES}
     tables = await db.rows(
         """SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
            AND relnamespace = 'public'::regnamespace"""
     )
     installation = {"migration", "epoch", "ledger_check"}
     assert {row["relname"] for row in tables} == named | copy.NOT_COPIED | installation
+
+
+async def test_the_command_says_which_keys_lead_here(workspace, pair, servers, tmp_path):
+    first, second = pair
+    used, revoked = [await accounts.create_key(workspace, name) for name in ("CRM", "Old")]
+    await accounts.revoke_key(workspace, revoked[0])
+    await accounts.create_key((await changes.create("Beta"))[0], "Other")
+    file = tmp_path / "first.env"
+    file.write_text(f"LEADWIRE_DATABASE_URL={first.url}\nLEADWIRE_SECRET_KEY={first.keys[0]}\n")
+    there = settings_on(servers) | {"DATABASE_URL": second.url, "SECRET_KEY": second.keys[0]}
+    arguments = ("workspaces", "move", workspace, "--from", str(file), "--cell", "cell-b")
+    done = await asyncio.to_thread(run, *arguments, **there)
+    assert done.stdout.splitlines()[1:] == [f"{used[1].split('_')[1]} cell-b"], done.stderr
+    again = await asyncio.to_thread(run, *arguments, "--json", **there)
+    assert json.loads(again.stdout)["map"] == {used[1].split("_")[1]: "cell-b"}
 
 
 async def test_it_has_the_same_rows(worked, pair):
@@ -176,6 +128,21 @@ async def test_it_has_a_row_of_each_table(pair):
         assert after == before
 
 
+async def test_a_proof_of_a_domain_does_not_come_along(pair, workspace):
+    """It counts for a week, in which it is checked here; unless another workspace here has proven it."""
+    first, second = pair
+    await make.domain(workspace, "a.example", proven=True)
+    await make.domain(workspace, "b.example", proven=True)
+    async with second.inside():
+        theirs = await accounts.create_workspace("Theirs")
+        await make.domain(theirs, "b.example", proven=True)
+        await move.move(workspace, first.url, first.keys)
+        assert await domains.due() == [(one.id, workspace) for one in await domains.listed(workspace)]
+        states = {one.name: one.state(clock.now()) for one in await domains.listed(workspace)}
+        assert states == {"a.example": "taken_over", "b.example": "unproven"}
+        assert await domains.counting(theirs, ["b.example"]) == {"b.example"}
+
+
 async def test_all_is_delivered_there_and_back(worked, pair, wire, receiver):
     first, second = pair
     lead = await db.value("SELECT min(id) FROM lead")
@@ -195,7 +162,8 @@ async def test_all_is_delivered_there_and_back(worked, pair, wire, receiver):
             gone = await call("GET", key)
             assert (gone.status_code, gone.json()["code"]) == (503, "workspace_moving")
             assert gone.headers["retry-after"] == "5"
-            assert [(one.id, one.state) for one in await reads.workspace_list()] == [(worked, "moving")]
+            assert gone.json()["detail"] == "The workspace has moved to another installation."
+            assert [(one.id, one.state) for one in await reads.workspace_list()] == [(worked, "moved")]
             with pytest.raises(Conflict, match="on its way"):
                 await changes.resume(worked)
             await changes.delete(worked)
@@ -246,15 +214,6 @@ async def test_what_cannot_be_moved_is_refused_before_anything_is_written(worked
     async with second.inside():
         with pytest.raises(NotFound):
             await move.move("ws_x", first.url, first.keys)
-        there = await accounts.create_workspace("Other")
-        await db.rows(
-            "INSERT INTO user_account (id, workspace_id, email, role, created_at)"
-            " VALUES ('user_x', $1, 'ADA@example.org', 'agent', now())",
-            there,
-        )
-        with pytest.raises(Conflict, match="has an account in another workspace"):
-            await move.move(worked, first.url, first.keys)
-        await cells.empty()
         async with connected(first.url) as another:
             await fence.enter(another, worked)
             with monkeypatch.context() as impatient:
@@ -276,8 +235,30 @@ async def test_what_cannot_be_moved_is_refused_before_anything_is_written(worked
             await move.move(worked, first.url, first.keys)
 
 
+async def test_who_has_an_account_here_already_keeps_it_and_only_one_address_is_verified(worked, pair):
+    first, second = pair
+    await db.rows("UPDATE login SET verified_at = now()")
+    async with second.inside():
+        await db.rows(
+            "INSERT INTO user_account (id, workspace_id, email, role, created_at)"
+            " SELECT 'user_x', $1, upper($2), 'agent', now()",
+            await accounts.create_workspace("Other"), "ada@example.org",
+        )  # fmt: skip
+        await db.rows("UPDATE login SET verified_at = now()")
+        await move.move(worked, first.url, first.keys)
+        adas = await db.rows(
+            "SELECT l.id, verified_at IS NOT NULL FROM login l JOIN user_account u ON u.login_id = l.id"
+            " WHERE lower(l.email) = 'ada@example.org' ORDER BY verified_at NULLS LAST"
+        )
+        assert [tuple(row) for row in adas] == [("user_x", True), (adas[1]["id"], False)]
+
+
 class Killed(BaseException):
     """The process that moves is no more: nothing of it is tidied up."""
+
+
+UNLOCKED = """SELECT NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid IN (7226, 7227)
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
 
 
 async def killed(text, *, after, first, second, workspace, monkeypatch):
@@ -298,6 +279,8 @@ async def killed(text, *, after, first, second, workspace, monkeypatch):
         with monkeypatch.context() as patched, contextlib.suppress(Killed):
             patched.setattr(Engine, "fetch", until_then)
             await move.move(workspace, first.url, first.keys)
+    async with first.inside():  # the server ends the session of a process that was killed a moment later
+        await eventually(lambda: db.value(UNLOCKED))
     return bool(seen)
 
 

@@ -8,6 +8,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.workspaces import changes, usage
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, NotFound, QuotaExceeded
+from leadwire.interfaces.cli import workspaces as cli
 from tests import make
 from tests.domain.accounts.test_quotas import ADDITIONS, limits  # noqa: F401 - a fixture
 
@@ -110,3 +111,13 @@ async def test_a_quota_near_its_end_is_told_of(workspace, limits):  # noqa: F811
     await workspaces.set_quota(other, "bots", 1)
     assert await usage.near() == [usage.Near(other, "Other", "bots", 1, 1)]
     assert [one.quotas["bots"].near for one in (await usage.page())[0]] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"), [("https://b.example", "https://b.example"), ("", "another installation")]
+)
+async def test_of_one_that_has_moved_it_says_where(workspace, address, said):
+    await workspaces.leave(workspace, "move", address)
+    moved = await usage.one(workspace)
+    assert (moved.state, moved.moved_to) == ("moved", address)
+    assert f"moved to {said}, since" in cli._shown(moved).splitlines()[0]

@@ -16,6 +16,7 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.outbox import RecordedEvent
 from leadwire.delivery.redrive import RedriveJob
 from leadwire.delivery.table import Attempt, EveryDelivery
+from leadwire.domain.accounts.domains.table import EmailDomain
 from leadwire.domain.accounts.table import (
     ApiKey,
     AuditEntry,
@@ -67,6 +68,7 @@ KINDS: Final = (
     _Kind("notice_choice", NoticeChoice, ("user_id",)),
     _Kind("invitation", Invitation),
     _Kind("identity_provider", IdentityProvider),
+    _Kind("email_domain", EmailDomain),
     _Kind("user_identity", UserIdentity),
     _Kind("api_key", ApiKey),
     _Kind("audit_entry", AuditEntry),

@@ -26,7 +26,7 @@ ORDER BY c.relname""")
 _PRESENT: Final = sql("""
 SELECT format('DROP TRIGGER IF EXISTS %I ON %s', tgname, tgrelid::regclass) FROM pg_trigger
 WHERE tgname = 'move of ' || :workspace AND tgparentid = 0""")
-_PATIENCE: Final = sql("SELECT set_config('lock_timeout', '5s', true)")
+_PATIENCE: Final = sql("SELECT set_config('lock_timeout', '2s', true)")
 # Of the session. The first says who moves, the second waits for changes that have begun, and refuses those that come.
 _ALONE: Final = sql("SELECT pg_advisory_lock(7227, hashtext(:workspace))")
 _CLOSE: Final = sql("SELECT pg_advisory_lock(7226, hashtext(:workspace))")

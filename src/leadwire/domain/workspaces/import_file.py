@@ -22,13 +22,14 @@ from leadwire.delivery import signing
 from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.table import DeliveryResult, EveryDelivery
 from leadwire.domain.accounts.changes import workspaces
-from leadwire.domain.accounts.table import AuditEntry, Workspace
+from leadwire.domain.accounts.domains.table import EmailDomain
+from leadwire.domain.accounts.table import AuditEntry, UserAccount, Workspace
 from leadwire.domain.bots.changes import FAQ_WORDS
 from leadwire.domain.bots.table import FaqEntry
 from leadwire.domain.listing import exported
 from leadwire.domain.workspaces import export, export_file
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
+from leadwire.infrastructure.errors import Invalid, OperatorError
 
 Line = dict[str, Any]
 
@@ -38,6 +39,9 @@ _NOT_MADE: Final = {"api_key", "invitation", "blocked_visitor", "redrive", "bulk
 _LEFT_OUT: Final[dict[type[Table], frozenset[str]]] = {
     Workspace: frozenset({"suspended_at", "deletion_began_at", "sso_enforced"}),  # no provider is set up
     AuditEntry: frozenset({"number"}),  # chained anew
+    EmailDomain: frozenset({  # proven anew, by another record: whoever wrote the file may name any
+        "code", "proven_at", "missing_since", "taken_over_until", "checked_at", "fault", "check_at",
+    }),
     WebhookEndpoint: frozenset({
         "enabled", "disabled_reason", "staged_at", "token_at", "certificate_subject", "certificate_ends_at",
         "paused_until", "queued", "queued_from", "waiting_from", "ordered_from", "looked_at", "failing_since",
@@ -46,17 +50,20 @@ _LEFT_OUT: Final[dict[type[Table], frozenset[str]]] = {
     EveryDelivery: frozenset({"sequence"}),  # numbers begin anew
 }  # fmt: skip
 """Columns that begin as in a new row."""
-_COMPUTED: Final[dict[type[Table], dict[str, str]]] = {FaqEntry: {"search": FAQ_WORDS}}
+_LOGIN: Final = "(SELECT l.id FROM login l WHERE lower(l.email) = lower(email_address) AND l.verified_at IS NOT NULL)"
+_COMPUTED: Final[dict[type[Table], dict[str, str]]] = {
+    FaqEntry: {"search": FAQ_WORDS},
+    UserAccount: {"login_id": _LOGIN},  # null: a new one
+}
 _UNFIT: Final[tuple[type[BaseException], ...]] = (msgspec.MsgspecError, KeyError, *db.UNSTORABLE)
-_TAKEN: Final = "SELECT email FROM user_account WHERE lower(email) = ANY($1) AND workspace_id <> $2 ORDER BY email"
 
 
 async def read(path: Path) -> tuple[str, Counter[str]]:
     """Make the workspace of an export, or go on with one whose import was interrupted. Return its id, and how many rows
     of each kind there are in the file.
 
-    Raise Invalid when the file is no whole export; Conflict when the workspace is here already, or an account with one
-    of its addresses; OperatorError when the file cannot be read.
+    Raise Invalid when the file is no whole export; Conflict when the workspace is here already; OperatorError when the
+    file cannot be read.
     """
     try:
         with _open(path) as file:
@@ -66,12 +73,6 @@ async def read(path: Path) -> tuple[str, Counter[str]]:
     except _UNFIT as error:
         cause = str(error).partition("\n")[0]
         raise Invalid(f"{path} has a line that is none of an export of this version: {cause}") from error
-
-
-async def refuse_accounts(workspace: str, addresses: Sequence[str]) -> None:
-    """Raise Conflict when one of these addresses, in lower case, has an account in another workspace."""
-    if taken := await db.rows(_TAKEN, addresses, workspace):
-        raise Conflict(f"{taken[0]['email']} has an account in another workspace here: nothing was changed.")
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -87,9 +88,8 @@ async def _begin(path: Path, file: IO[bytes]) -> str:
     if not last.startswith(export_file.LAST):
         raise Invalid(f'{path} is no whole export: its last line has the kind "end".')
     file.seek(0)
-    first, *users = itertools.takewhile(lambda line: line["kind"] in ("workspace", "user"), _lines(file))
+    first = next(_lines(file))
     workspace: str = first["data"]["id"]
-    await refuse_accounts(workspace, [line["data"]["email"].lower() for line in users])
     async with db.transaction():
         await _write(_KINDS["workspace"], [first["data"]], workspace)
         await workspaces.begin_import(workspace)
@@ -127,14 +127,14 @@ async def _write(kind: Any, page: Sequence[Line], workspace: str) -> None:
 async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> None:
     if not rows:
         return
-    columns = {column._meta.db_column_name for column in table._meta.columns}
     computed = _COMPUTED.get(table, {})
     rows = [_row(table, row) for row in rows]
+    target = DeliveryResult if table is EveryDelivery else table
+    name, columns = target._meta.tablename, {one._meta.name: one._meta.db_column_name for one in target._meta.columns}
     if "workspace_id" in columns:
         rows = [row | {"workspace_id": workspace} for row in rows]
-    target = DeliveryResult if table is EveryDelivery else table
-    name = target._meta.tablename
-    kept = sorted(rows[0].keys() & {one._meta.db_column_name for one in target._meta.columns})
+    rows = [{columns[key]: value for key, value in row.items() if key in columns} for row in rows]
+    kept = sorted(rows[0])
     await db.rows(
         f"INSERT INTO {name} ({', '.join([*kept, *computed])}) SELECT {', '.join([*kept, *computed.values()])}"
         f" FROM json_populate_recordset(NULL::{name}, $1) ON CONFLICT DO NOTHING",

@@ -1,23 +1,26 @@
 """A workspace comes here from another installation, with its ids, keys, secrets, numbers and what is still to be sent.
 
-There its endpoints are held until nothing is being sent, then its changes are refused while all rows are copied, then
-it is closed for good. That last commit says whose it is: with the id of the move it has gone, without it is there. The
-copy has the id from its first row on, so that whoever comes after a move that was killed can tell what to do: where
-both have it, the copy is whole, and is opened. Else it is deleted, and made again.
+All rows are copied while it goes on there, in rounds until they get no shorter. Then its endpoints are held until
+nothing is being sent, then its changes are refused while the rest is copied, then it is closed for good. That last
+commit says whose it is: with the id of the move it has gone, without it is there. The copy has the id from its first
+row on, so that whoever comes after a move that was killed can tell what to do: where both have it, the copy is whole,
+and is opened. Else it is deleted, and made again.
 """
 
 import asyncio
 import contextlib
+import math
 import time
 from collections import Counter
+from collections.abc import Awaitable
 from typing import Final, NamedTuple
 
 from leadwire.delivery.endpoints import changes as endpoints
 from leadwire.domain.accounts.changes import workspaces
-from leadwire.domain.workspaces import changes, fence, import_file
+from leadwire.domain.workspaces import changes, fence
 from leadwire.domain.workspaces.copy import Copy
-from leadwire.infrastructure import db, ids, secret_box
-from leadwire.infrastructure.db.other import Other, at_home, connected
+from leadwire.infrastructure import db, secret_box, settings
+from leadwire.infrastructure.db.other import Other, connected
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Conflict, NotFound, OperatorError, Unavailable
 from leadwire.infrastructure.secret_box import SecretBox
@@ -25,11 +28,11 @@ from leadwire.infrastructure.secret_box import SecretBox
 _PATIENCE: Final = 90.0  # seconds until deliveries that are being sent have ended: longer than a lease
 _SHORT: Final = 2.0  # seconds, for the same while changes are refused
 _LOOK: Final = 0.2  # seconds
+_TRIES: Final = 5
 _STATE: Final = sql("""
 SELECT move_id, suspended_at IS NOT NULL AS suspended, deletion_began_at IS NOT NULL AS ends FROM workspace
 WHERE id = :workspace""")
 _VERSION: Final = sql("SELECT array_agg(name ORDER BY name) FROM migration WHERE app_name = 'leadwire'")
-_ADDRESSES: Final = sql("SELECT lower(email) AS email FROM user_account WHERE workspace_id = :workspace")
 # Whether workers have deliveries in hand. What a receiver has fetched it may acknowledge here.
 _SENDING: Final = sql("""
 SELECT EXISTS (SELECT 1 FROM webhook_endpoint e JOIN delivery d ON d.endpoint_id = e.id
@@ -46,8 +49,8 @@ class Moved(NamedTuple):
 async def move(workspace: str, url: str, keys: tuple[str, ...]) -> Moved:
     """Let a workspace come here from the installation with the database at `url`, whose secrets these keys open.
 
-    Raise NotFound; Conflict when it is here already, or somewhere else, or an account with one of its addresses is;
-    Unavailable when a change there does not end; OperatorError when the two are not of the same version.
+    Raise NotFound; Conflict when it is here already, or somewhere else; Unavailable when a change there does not end;
+    OperatorError when the two are not of the same version.
     """
     moved = Moved(Counter(), 0.0)
     async with connected(url) as other:
@@ -79,12 +82,8 @@ async def _come(other: Other, workspace: str, here: db.Row | None, theirs: Secre
             raise Conflict(f"There is a workspace {workspace} already.")
         await workspaces.abandon_move(workspace)
         await changes.delete(workspace)
-    async with other.transaction():
-        addresses = [row["email"] for row in await _ADDRESSES.rows(workspace=workspace)]
-    await import_file.refuse_accounts(workspace, addresses)
     await fence.build(other, workspace)
     try:
-        await _hold(other, workspace, _PATIENCE)
         return await _copy(Copy(other, workspace, theirs, secret_box.get()), other, workspace)
     except BaseException:
         with contextlib.suppress(*db.GONE):
@@ -105,22 +104,33 @@ async def _hold(other: Other, workspace: str, patience: float) -> None:
 
 
 async def _copy(copy: Copy, other: Other, workspace: str) -> Moved:
-    move_id = ids.new("move")
-    began = time.monotonic()
-    try:
-        await fence.close(other, workspace)
-    except db.Locked as error:
-        raise Unavailable("A change of the workspace does not end. Nothing was moved: try again.") from error
+    before = math.inf
+    while (took := await _seconds(copy.round())) < before / 2:
+        before = took
+    await _hold(other, workspace, _PATIENCE)
+    began = await _close(copy, other, workspace)
     await _hold(other, workspace, _SHORT)  # endpoints that were added meanwhile, too
+    await copy.round(last=True)
     async with other.transaction():
-        row = await copy.own_row()
-        with at_home():
-            async with db.transaction():
-                await copy.write("workspace", row)
-                await workspaces.begin_move(workspace, move_id)
-        await copy.all()
-        await workspaces.leave(workspace, move_id)
+        await workspaces.leave(workspace, copy.move_id, settings.get().public_url)
     return Moved(copy.rows, time.monotonic() - began)
+
+
+async def _close(copy: Copy, other: Other, workspace: str) -> float:
+    """Refuse changes there. Return since when. One that does not end in time may go on while we copy some more."""
+    for _ in range(_TRIES):
+        await copy.round()
+        began = time.monotonic()
+        with contextlib.suppress(db.Locked):
+            await fence.close(other, workspace)
+            return began
+    raise Unavailable("A change of the workspace does not end. Nothing was moved: try again.")
+
+
+async def _seconds(work: Awaitable[None]) -> float:
+    began = time.monotonic()
+    await work
+    return time.monotonic() - began
 
 
 async def _let_go(other: Other, workspace: str) -> None:

@@ -33,7 +33,7 @@ _TABLES: Final[dict[str, tuple[str, ...]]] = {
 _NAMES: Final = [table for tables in _TABLES.values() for table in tables]
 _SQL: Final = load(__file__)
 
-State = Literal["active", "suspended", "being deleted"]
+State = Literal["active", "suspended", "being deleted", "moving", "moved"]
 Known = Literal["exactly", "about", "more than"]
 
 
@@ -68,6 +68,8 @@ class Usage(Struct, frozen=True):
     name: str
     created_at: str
     state: State
+    moved_to: str | None
+    """Where it has moved, if the address is known."""
     quotas: dict[Quota, Used]
     amounts: dict[str, Amount]
 
@@ -134,8 +136,7 @@ def _usage(row: Any, most: int, tables: Mapping[str, Any], estimates: Mapping[tu
         else:
             known, rows = _known(counted, most, estimates.get((parts[0], row["id"])))
         amounts[kind] = Amount(rows, known, _bytes(rows, parts, tables))
-    state: State = "being deleted" if row["deletion_began_at"] else "suspended" if row["suspended_at"] else "active"
-    return Usage(row["id"], row["name"], clock.iso(row["created_at"]), state, used, amounts)
+    return Usage(row["id"], row["name"], clock.iso(row["created_at"]), row["state"], row["moved_to"], used, amounts)
 
 
 def _known(counted: int, most: int, estimate: float | None) -> tuple[Known, int]:

@@ -3,7 +3,9 @@
 
 -- counts: a page of workspaces, or one, and how many rows each has
 -- The order is that of an index: else a workspace with few rows could cost a scan of everybody's.
-SELECT w.id, w.name, w.created_at, w.suspended_at, w.deletion_began_at, w.quotas,
+SELECT w.id, w.name, w.created_at, w.moved_to, w.quotas,
+    CASE WHEN moved_to IS NOT NULL THEN 'moved' WHEN deletion_began_at IS NOT NULL THEN 'being deleted'
+    WHEN move_id IS NOT NULL THEN 'moving' WHEN suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS state,
     (SELECT count(*) FROM webhook_endpoint e WHERE e.workspace_id = w.id) AS endpoints,
     (SELECT count(*) FROM bot b WHERE b.workspace_id = w.id) AS bots,
     (SELECT count(*) FROM user_account u WHERE u.workspace_id = w.id)

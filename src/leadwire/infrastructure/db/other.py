@@ -1,12 +1,14 @@
 """The database of another installation, for a command that works on two."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, cast
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, Final, cast
 
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.hosts import Hosts
+
+_PATIENCE: Final = 5.0  # seconds for a server to end a session
 
 
 class Other:
@@ -22,6 +24,13 @@ class Other:
             with _in(self):
                 yield
 
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[int]:
+        """The same, but all statements there see one snapshot. Yield its `xmin`: all that is older has ended."""
+        async with self.connection.transaction(isolation="repeatable_read", readonly=True):
+            with _in(self):
+                yield await db.value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+
     async def pages(self, text: str, *values: Any, size: int) -> AsyncIterator[list[db.Row]]:
         """Yield the rows of a query in the open transaction, so many at a time."""
         cursor = await self.connection.cursor(text, *values)
@@ -31,11 +40,16 @@ class Other:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Other]:
-    """Connect for as long as the block lasts; a lock of the session ends with it. Raise what connecting raises."""
+    """Connect for as long as the block lasts. Raise what connecting raises.
+
+    After it, the server has released the session's locks; after an error it does so a moment later.
+    """
     connection = await Hosts(url).connect(url, server_settings={"timezone": "UTC", "application_name": "leadwire"})
     try:
         await db.prepare(connection)
         yield Other(connection)
+        with suppress(TimeoutError):
+            await connection.close(timeout=_PATIENCE)
     finally:
         connection.terminate()
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import get_args
 from urllib.parse import urlsplit
@@ -22,6 +23,13 @@ with lazily():
     from leadwire.domain.workspaces import move as moves
 
 _workspace = click.argument("workspace", metavar="ID")
+
+
+def _backend(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
+    """Return the name of a backend of HAProxy. Raise click.BadParameter where it could not stand in a map."""
+    if name is not None and not re.fullmatch(r"[\w.:-]+", name, re.ASCII):
+        raise click.BadParameter(f"{name!r} is no name of a backend: it has letters, digits and . : _ - only")
+    return name
 
 
 workspaces = click.Group("workspaces", help="Customers: each has its own leads, bots, endpoints, keys and people.")
@@ -156,47 +164,61 @@ async def import_(path: Path) -> Result:
     "--from", "path", type=click.Path(path_type=Path, dir_okay=False), required=True,
     help="LEADWIRE_DATABASE_URL and LEADWIRE_SECRET_KEY of the other installation, a line each.",
 )  # fmt: skip
-async def move(workspace: str, path: Path) -> Result:
+@click.option("--cell", callback=_backend, help="Say the lines that lead its keys to this backend, as `map` does.")
+async def move(workspace: str, path: Path, cell: str | None) -> Result:
     """Let a workspace come here from another installation, with its keys, secrets and what is still to be sent.
 
-    Its changes are refused while it is copied. If this is interrupted, run it again: it goes on, or begins anew.
+    It is copied while it goes on; at the end its changes are refused for some seconds. If this is interrupted, run it
+    again: it goes on, or begins anew.
     """
     theirs = settings.read_file(path)
     if not (theirs.database_url and theirs.secret_key):
         raise OperatorError(f"{path} does not say LEADWIRE_DATABASE_URL and LEADWIRE_SECRET_KEY")
     moved = await moves.move(workspace, theirs.database_url, theirs.secret_key)
     told = ", ".join(f"{moved.rows[table]:,} {table}s" for table in ("lead", "conversation", "event"))
+    lines = dict.fromkeys(await _readable({workspace}), cell) if cell else {}
     text = (
         f"{workspace} is here: {told}. Changes were refused for {moved.closed:.1f} s. Let the proxy send its keys here;"
-        f" then, in the other installation: leadwire workspaces delete {workspace}"
-    )
-    return Result({"id": workspace, "rows": moved.rows, "closed_seconds": moved.closed}, text)
+        f" then, in the other installation: leadwire workspaces delete {workspace}\n{_map(lines)}"
+    ).rstrip()
+    document = {"id": workspace, "rows": moved.rows, "closed_seconds": moved.closed, "map": lines}
+    return Result(document, text)
 
 
 @command(workspaces, "map")
-@click.argument("cell")
+@click.argument("cell", callback=_backend)
 @click.option("--hosts", is_flag=True, help="The host of LEADWIRE_PUBLIC_URL instead.")
 async def map_(cell: str, hosts: bool) -> Result:
     """Write this installation's lines of a map for HAProxy: the readable part of each API key, and CELL, a backend.
 
     A proxy in front of several installations needs those of all.
     """
-    if not re.fullmatch(r"[\w.:-]+", cell, re.ASCII):
-        raise OperatorError(f"{cell!r} is no name of a backend: it has letters, digits and . : _ - only")
     if hosts:
         names = [urlsplit(settings.get().public_url).hostname or ""]
         if names == [""]:
             raise OperatorError("LEADWIRE_PUBLIC_URL is not set: it says which host leads to this installation")
     else:
-        here = {one.id for one in await accounts.workspace_list() if one.state != "moving"}
-        held = [key for key in await accounts.listed() if not key.revoked_at and key.workspace_id in here]
-        names = sorted(key.starts_with.split("_")[1] for key in held)
-    return Result(dict.fromkeys(names, cell), "\n".join(f"{name} {cell}" for name in names))
+        here = {one.id for one in await accounts.workspace_list() if one.state not in ("moving", "moved")}
+        names = await _readable(here)
+    lines = dict.fromkeys(names, cell)
+    return Result(lines, _map(lines))
+
+
+async def _readable(of_workspaces: Container[str]) -> list[str]:
+    """The readable parts of the API keys of these workspaces, sorted."""
+    keys = [key for key in await accounts.listed() if not key.revoked_at and key.workspace_id in of_workspaces]
+    return sorted(key.starts_with.split("_")[1] for key in keys)
+
+
+def _map(lines: Mapping[str, str]) -> str:
+    """As HAProxy reads it: what to look for, and the backend."""
+    return "\n".join(f"{name} {cell}" for name, cell in lines.items())
 
 
 def _shown(one: "usage.Usage") -> str:
     """A workspace as lines."""
-    lines = [f"{one.name}  {one.id}  {one.state}, since {one.created_at}", ""]
+    state = f"moved to {one.moved_to or 'another installation'}" if one.state == "moved" else one.state
+    lines = [f"{one.name}  {one.id}  {state}, since {one.created_at}", ""]
     for kind, amount in one.amounts.items():
         lines.append(f"{kind:14} {amount!s:>20}  about {_size(amount.bytes)}")
     lines.append("")

@@ -53,6 +53,7 @@ def main() -> None:
     place = Path(tempfile.mkdtemp(prefix="leadwire-bench-"))
     place.chmod(0o711)
     os.environ |= {"LEADWIRE_DATA_DIR": str(place), "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8"}
+    os.environ["LEADWIRE_NEW_HOST_RATE"] = "0"
     try:
         with _servers(place) as up:
             asyncio.run(_prepare(up, 0, 0))

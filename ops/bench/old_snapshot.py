@@ -64,7 +64,7 @@ def main() -> None:
     options = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="leadwire-bench-"))
     place.chmod(0o711)
-    os.environ |= {"LEADWIRE_DATA_DIR": str(place)}
+    os.environ |= {"LEADWIRE_DATA_DIR": str(place), "LEADWIRE_NEW_HOST_RATE": "0", "LEADWIRE_MAX_HOST_ENDPOINTS": "100"}
     try:
         with services(Settings(data_dir=place), durable=False) as up:
             os.environ |= {"LEADWIRE_DATABASE_URL": up.database_url, "LEADWIRE_REDIS_URL": up.redis_url}

@@ -1,11 +1,14 @@
 """A customer's system whose behavior changes while it runs: it answers, refuses, hangs, or kills the worker."""
 
 import asyncio
+import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Self
 
+from leadwire_client.errors import InvalidSignature
+from leadwire_client.verify import authentic
 from ops.chaos import payload
 
 HANGS: Final = 0
@@ -34,6 +37,8 @@ class Receiver:
     """`async with Receiver() as receiver`: POST to `receiver.url(name)`."""
 
     def __init__(self) -> None:
+        self.secrets: Mapping[str, str] = {}
+        """By endpoint: what is not signed by it is answered with 401."""
         self.answers: dict[str, int] = {}
         """By endpoint: a status, or HANGS. 204 for the others."""
         self.delay = 0.0
@@ -90,7 +95,8 @@ class _Protocol(asyncio.Protocol):
         sender, event_id = _SENDER.search(head), _ID.search(head)
         assert sender
         assert event_id
-        answer = self._receiver.answers.get(endpoint, 204)
+        signed = endpoint not in self._receiver.secrets or _signed(head, body, self._receiver.secrets[endpoint])
+        answer = self._receiver.answers.get(endpoint, 204) if signed else 401
         post = Post(time.time(), endpoint, event_id[1].decode(), payload.read(body), int(sender[1]), answer)
         if not self._receiver.before(post):
             post = post._replace(answer=HANGS)
@@ -102,3 +108,12 @@ class _Protocol(asyncio.Protocol):
         if not self._transport.is_closing():
             length = b"" if status == 204 else b"Content-Length: 0\r\n"
             self._transport.write(b"HTTP/1.1 %d X\r\n%s\r\n" % (status, length))
+
+
+def _signed(head: bytes, body: bytes, secret: str) -> bool:
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    try:
+        authentic(body, headers, secret, tolerance=math.inf)
+    except InvalidSignature:
+        return False
+    return True

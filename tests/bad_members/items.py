@@ -7,6 +7,7 @@ from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay import fan_out
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.audit import jobs as audit_jobs
+from leadwire.domain.accounts.domains import changes as domains
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations.changes import due
@@ -70,6 +71,11 @@ async def _entry(workspace: str) -> None:
         await audit.record(workspace, "ada@example.org", audit.Entry("thing.done", "bot_1", "x"), "192.0.2.0/24")
 
 
+async def _chained(workspace: str) -> None:
+    await _entry(workspace)
+    await audit_jobs.chain(jobs.Claimed(workspace, ""))
+
+
 async def _old_entry(workspace: str) -> None:
     await _entry(workspace)
     old = ids.floor("aud", clock.ago(days=5000))[:-6] + workspace[-6:]
@@ -88,6 +94,11 @@ async def _redrive(workspace: str) -> None:
     endpoint_id = await _delivery(workspace)
     await make.ended(str(await db.value(_EVENT, endpoint_id)), endpoint_id, "dead")
     await redrives.start(workspace, Selection(endpoint_id=endpoint_id), 1000)
+
+
+async def _domain(workspace: str) -> None:
+    await domains.add(workspace, f"{workspace.replace('_', '-')}.example")
+    await db.rows("UPDATE email_domain SET check_at = now() - interval '1 s'")  # it is stored rounded: not due yet
 
 
 async def _discard(workspace: str) -> None:
@@ -118,6 +129,9 @@ ITEMS: Final = {
     "audit.chain": Item(
         _entry, "audit_entry", "UPDATE", "SELECT bool_and(number > 0) FROM audit_entry WHERE workspace_id = $1"
     ),
+    "audit.head": Item(
+        _chained, "audit_chain", "UPDATE", "SELECT NOT head_due FROM audit_chain WHERE workspace_id = $1"
+    ),
     "audit.drop": Item(
         _old_entry,
         "audit_entry",
@@ -128,6 +142,12 @@ ITEMS: Final = {
         _bulk_change, "bulk_change", "UPDATE", "SELECT state = 'finished' FROM bulk_change WHERE workspace_id = $1"
     ),
     "conversation_due": Item(_put_off, "conversation", "UPDATE", _ENDED),
+    "domain.check": Item(
+        _domain,
+        "email_domain",
+        "UPDATE",
+        "SELECT checked_at IS NOT NULL FROM email_domain WHERE workspace_id = $1",
+    ),
     "discard": Item(_discard, "delivery", "DELETE", _STATE.format("cancelled")),
     "mail": _mails("endpoints"),
     "notice_dead_letters": _notice("dead_letters"),

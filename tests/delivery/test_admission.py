@@ -154,7 +154,7 @@ async def test_retry_after_pauses_the_endpoint_and_costs_the_others_no_attempt(
     await wire.turn()
     assert await states() == {"delivered": 3}
     assert sorted(one.attempt for one in receiver.deliveries) == [1, 1, 1, 2]
-    with clock.at(clock.now() + timedelta(seconds=600)):
+    with clock.at(clock.now() + timedelta(seconds=601)):
         assert (await reads.endpoint(workspace, made.id)).paused_until is None
 
 

@@ -98,3 +98,17 @@ async def test_a_slot_that_nobody_reads_is_seen_by_the_log_that_it_keeps(workspa
 async def test_dead_rows_of_each_table_of_open_work_are_counted(workspace, bot):
     await holders.update()
     assert set(shown(holders.DEAD)) == {"delivery", "job", "outbox", "webhook_endpoint"}
+
+
+async def test_the_share_that_is_free_is_shown_where_the_files_are_here(servers):
+    await holders.update()
+    share = shown(holders.SPACE)
+    assert 0 <= share < 1
+    disk = await holders.disk()
+    assert disk.folder == await db.value("SHOW data_directory")
+    async with db.transaction():
+        await db.rows("CREATE ROLE nobody_told NOLOGIN")
+        await db.rows("SET LOCAL ROLE nobody_told")
+        assert await holders.disk() is None
+        await db.rows("RESET ROLE")
+        await db.rows("DROP ROLE nobody_told")

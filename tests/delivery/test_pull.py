@@ -5,6 +5,7 @@ import contextlib
 import contextvars
 import json
 from collections import Counter
+from math import inf
 
 import pytest
 
@@ -277,7 +278,7 @@ async def test_a_suspended_workspace_hands_out_nothing_and_takes_what_has_arrive
     await people(workspace, bot, 1)
     await wire.relay()
     assert (await puller.fetch()).deliveries == []
-    assert not await pull.is_due(puller.id, workspace)
+    assert await pull.until_due(puller.id, workspace) == inf
     assert await puller.acknowledge(before) == 1
     assert await states() == {"delivered": 1, "waiting": 2}
     await workspaces.resume(workspace)

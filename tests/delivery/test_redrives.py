@@ -5,7 +5,7 @@ import pytest
 from leadwire.delivery import redrive
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
-from leadwire.infrastructure import clock, db
+from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import jobs, make
 from tests.delivery.wired import endpoint
@@ -109,7 +109,7 @@ async def test_what_dies_again_while_the_job_runs_is_not_sent_a_third_time(works
 
 async def test_a_selection_by_endpoint_kind_outcome_and_time(workspace, bot, wire, receiver, db_clock):
     one = await dead(workspace, bot, wire, receiver, 1, "lead.created", "conversation.started")
-    middle = clock.now()
+    middle = ids.moment(ids.new("evt"))
     await db.rows("SELECT pg_sleep(0.002)")  # the next id is of a later millisecond
     await changes.disable(workspace, one)
     other = await dead(workspace, bot, wire, receiver, 1)

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts import changes as accounts_changes
 from leadwire.domain.accounts import table as accounts
+from leadwire.domain.bots import table as bots
 from leadwire.domain.mail import table as mail
 from leadwire.domain.webhooks import certificates, changes, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -19,7 +20,7 @@ from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
 from tests.interfaces.web.test_certificates import issued
 
-SEALED = (*endpoints.SEALED, *accounts.SEALED, *mail.SEALED)
+SEALED = (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED)
 
 
 def key():

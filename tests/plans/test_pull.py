@@ -25,7 +25,7 @@ async def test_it_costs_what_is_handed_out(workspace):
         await db.rows(_EVENTS)
         endpoint = await db.value(_PULL, secret_box.get().seal(f"whsec_{'A' * 44}"))
         works = (
-            partial(pull.is_due, endpoint, workspace),
+            partial(pull.until_due, endpoint, workspace),
             partial(pull.take, endpoint, workspace, 10, settings.get()),
             partial(pull.expire, settings.get()),
         )

@@ -62,6 +62,7 @@ def main() -> None:
                 "LEADWIRE_DATABASE_URL": running.database_url,
                 "LEADWIRE_REDIS_URL": running.redis_url,
                 "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8",
+                "LEADWIRE_NEW_HOST_RATE": "0",  # the receivers have answered before
             }
             settings.get.cache_clear()
             uvloop.run(_run(asked))

@@ -100,10 +100,11 @@ DELIVERY: Final = board(
         graph(
             "Endpoints",
             ("windows full", "max(leadwire_windows_saturated)"),
+            ("host new", "max(leadwire_endpoints_new_host)"),
             ("tried, {{outcome}}", "max by (outcome) (leadwire_endpoints_tried) > 0"),
             ("disabled: {{reason}}", "sum by (reason) (increase(leadwire_endpoints_disabled_total[1h]))"),
-            about="Full: as many are queued as workers could take. Tried: within 5 minutes, by the last outcome."
-            " Disabled: by the system, within an hour.",
+            about="Full: as many are queued as workers could take. New: no 2xx has come from there yet. Tried: within"
+            " 5 minutes, by the last outcome. Disabled: by the system, within an hour.",
         ),
     ],
     [

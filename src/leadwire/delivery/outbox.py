@@ -15,9 +15,8 @@ import msgspec
 from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.delivery import envelope, metrics
+from leadwire.delivery import envelope, metrics, wakes
 from leadwire.delivery.envelope import AuditKind, EventKind, Unsent
-from leadwire.delivery.feed import wakes
 from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import actor, db, ids, telemetry
 from leadwire.infrastructure.db import DB, Row
@@ -127,9 +126,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
         Raise RuntimeError outside a transaction: an event must not exist without its change.
         """
-        if not db.in_transaction():
-            raise RuntimeError(f"{self.kind} recorded outside the transaction of its change")
-        return (await self._run(None, {}))[0]
+        return (await record([self]))[0]
 
     async def record_with(self, change: Statement, **values: object) -> bool:
         """Change a row and record the event, in a single statement. Outside a transaction, others may share it.
@@ -137,41 +134,31 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         `change` takes a list for each of `values`, and one of `event`, their ids. It returns the ids of those whose
         row it has changed. Return False, and record nothing, when this one is not among them.
         """
-        return (await self._run(change, values))[1]
-
-    async def _run(self, change: Statement | None, values: Mapping[str, object]) -> tuple[str, bool]:
-        """Return the event's id, and whether it was recorded."""
         event_id, start = ids.new("evt"), time.perf_counter()
-        member = _Member({**values, "event": event_id}, self._values(event_id))
-        if change is None or db.in_transaction():
+        member = _Member({**values, "event": event_id}, _values(self, event_id))
+        if db.in_transaction():
             (made,) = await _write(change, [member])
         else:
             made = await _gathered(change)(member)
         if made is None:
-            return event_id, False
-        if made["queued"]:
-            db.after_commit(functools.partial(push.push, [Key(event_id, name, 0) for name in made["queued"]]))
-        if made["left_to_relay"]:
-            db.after_commit(push.wake_relay)
-        db.after_commit(functools.partial(metrics.committed, self.kind, start, relayed=not made["left_to_relay"]))
-        db.after_commit(functools.partial(telemetry.recorded, self.workspace, event_id))
-        db.after_commit(functools.partial(wakes.wake, self.workspace, self.kind))
-        return event_id, True
+            return False
+        _announce(self, made, start)
+        return True
 
-    def _values(self, event_id: str) -> dict[str, object]:
-        return {
-            "id": event_id,
-            "workspace": self.workspace,
-            "kind": self.kind,
-            "conversation_id": self.conversation_id,
-            "lead_id": self.lead_id,
-            "subject": self.subject or self.conversation_id or self.lead_id,
-            "body": envelope.encode(self.kind, self.at, self.data),
-            "occurred_at": self.at,
-            "traceparent": telemetry.traceparent(),
-            "test_endpoint_id": self.test_endpoint_id,
-            "actor": actor.current.get(),
-        }
+
+async def record(events: Sequence[Event]) -> list[str]:
+    """Note several events in the open transaction, in this order and in one statement. Return their ids.
+
+    Raise RuntimeError as `Event.record`.
+    """
+    if not db.in_transaction():
+        raise RuntimeError(f"{events[0].kind} recorded outside the transaction of its change")
+    start, event_ids = time.perf_counter(), [ids.new("evt") for _ in events]
+    members = [_Member({}, _values(event, event_id)) for event, event_id in zip(events, event_ids, strict=True)]
+    for event, made in zip(events, await _write(None, members), strict=True):
+        if made is not None:
+            _announce(event, made, start)
+    return event_ids
 
 
 class _Member(NamedTuple):
@@ -179,6 +166,22 @@ class _Member(NamedTuple):
 
     change: Mapping[str, object]
     event: Mapping[str, object]
+
+
+def _values(event: Event, event_id: str) -> dict[str, object]:
+    return {
+        "id": event_id,
+        "workspace": event.workspace,
+        "kind": event.kind,
+        "conversation_id": event.conversation_id,
+        "lead_id": event.lead_id,
+        "subject": event.subject or event.conversation_id or event.lead_id,
+        "body": envelope.encode(event.kind, event.at, event.data),
+        "occurred_at": event.at,
+        "traceparent": telemetry.traceparent(),
+        "test_endpoint_id": event.test_endpoint_id,
+        "actor": actor.current.get(),
+    }
 
 
 async def _write(change: Statement | None, members: Sequence[_Member]) -> list[Row | None]:
@@ -190,6 +193,17 @@ async def _write(change: Statement | None, members: Sequence[_Member]) -> list[R
         values[:0] = [[member.change[name] for member in members] for name in change.names]
     made = {row["id"]: row for row in await DB.fetch(recording.text, values)}
     return [made.get(member.event["id"]) for member in members]
+
+
+def _announce(event: Event, made: Row, start: float) -> None:
+    """Say after the commit what was `made` of an event."""
+    if made["queued"]:
+        db.after_commit(functools.partial(push.push, [Key(made["id"], name, 0) for name in made["queued"]]))
+    if made["left_to_relay"]:
+        db.after_commit(push.wake_relay)
+    db.after_commit(functools.partial(metrics.committed, event.kind, start, relayed=not made["left_to_relay"]))
+    db.after_commit(functools.partial(telemetry.recorded, event.workspace, made["id"]))
+    db.after_commit(functools.partial(wakes.wake, event.workspace, event.kind))
 
 
 @functools.cache  # one for each change that exists in the code

@@ -6,18 +6,25 @@ The rules are in `domain.webhooks`, which calls this. What attempts say of an en
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from piccolo.columns import Column
 
 from leadwire.delivery.endpoints import discard, due
 from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.streams import push
-from leadwire.infrastructure import clock, db, ids
+from leadwire.delivery.transport.addresses import inside
+from leadwire.infrastructure import clock, db, ids, settings
 from leadwire.infrastructure.db.statements import Statement, columns, insert, param, sql, statement
 
 _IS_ID: Final = WebhookEndpoint.id == param("id")
 
-_INSERT: Final = insert(*columns(WebhookEndpoint, "id workspace_id url events secret created_at updated_at"))
+_INSERT: Final = insert(*columns(WebhookEndpoint, "id workspace_id url events secret new_host created_at updated_at"))
+_SAME_HOST: Final = """FROM webhook_endpoint WHERE workspace_id = :workspace
+    AND substring(url FROM '//(\\[[^]]*\\]|[^:/]*)') = substring(:url::text FROM '//(\\[[^]]*\\]|[^:/]*)')"""
+TO_HOST: Final = sql(f"SELECT count(*) {_SAME_HOST}")
+"""How many endpoints of a workspace have the host of a URL."""
+_NONE_HAS_ANSWERED: Final = sql(f"SELECT coalesce(bool_and(new_host), true) {_SAME_HOST}")
 _LOCK: Final = statement(WebhookEndpoint.select(WebhookEndpoint.id).where(_IS_ID), "FOR NO KEY UPDATE")
 _DELETE: Final = statement(WebhookEndpoint.delete().where(_IS_ID).returning(WebhookEndpoint.workspace_id))
 _HELD: Final = """
@@ -40,8 +47,21 @@ async def create(workspace: str, url: str, events: Sequence[str], secret: str) -
     endpoint_id, now = ids.new("we"), clock.now()
     values = {"id": endpoint_id, "workspace_id": workspace, "url": url, "events": events}
     kept = sealed(endpoint_id, WebhookEndpoint.secret, secret)
-    await _INSERT.rows(**values, secret=kept, created_at=now, updated_at=now)
+    new_host = await is_new_host(workspace, url)
+    await _INSERT.rows(**values, secret=kept, new_host=new_host, created_at=now, updated_at=now)
     return endpoint_id
+
+
+def is_strangers(url: str) -> bool:
+    """Whether a URL leads to somebody else's host. Plain http leads into the operator's own networks only."""
+    host = urlsplit(url).hostname or ""
+    own = inside("127.0.0.1" if host == "localhost" else host, settings.get().allowed_networks)
+    return url.startswith("https://") and not own
+
+
+async def is_new_host(workspace: str, url: str) -> bool:
+    """Whether the host of a URL is a stranger's, and has not answered this workspace yet."""
+    return is_strangers(url) and bool(await _NONE_HAS_ANSWERED.value(workspace=workspace, url=url))
 
 
 async def lock(endpoint_id: str) -> None:

@@ -51,6 +51,7 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     waiting_from = Timestamptz()
     ordered_from = BigInt(default=0)
     looked_at = Timestamptz(null=True, default=None)
+    new_host = Boolean(default=False)  # its host has not answered this workspace with a 2xx yet
     failing_since = Timestamptz(null=True, default=None)
     failures = Integer(default=0)  # failed attempts since then
     created_at = Timestamptz()

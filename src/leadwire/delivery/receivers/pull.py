@@ -6,6 +6,7 @@ rows and the same statement that records.
 """
 
 import functools
+import math
 import re
 import secrets
 import time
@@ -34,7 +35,7 @@ NAME_RULE: Final = "at most 100 lower-case letters, digits, dots, hyphens and un
 BATCH: Final = 500  # expired deliveries
 _failing: Final = Failing("expire")
 
-_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = named(__file__, "due take held delivered expired")
+_UNTIL_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = named(__file__, "until_due take held delivered expired")
 
 
 class Handed(NamedTuple):
@@ -44,9 +45,10 @@ class Handed(NamedTuple):
     body: bytes
 
 
-async def is_due(endpoint_id: str, workspace: str) -> bool:
-    """Whether there is something to take."""
-    return bool(await _DUE.value(endpoint_id=endpoint_id, workspace=workspace))
+async def until_due(endpoint_id: str, workspace: str) -> float:
+    """Return the seconds until there is something to take, 0 or less when there is; infinity when nothing waits."""
+    seconds = await _UNTIL_DUE.value(endpoint_id=endpoint_id, workspace=workspace)
+    return math.inf if seconds is None else float(seconds)
 
 
 async def take(endpoint_id: str, workspace: str, most: int, settings: Settings) -> tuple[str, list[Handed]]:
@@ -54,7 +56,7 @@ async def take(endpoint_id: str, workspace: str, most: int, settings: Settings) 
 
     Raise OperatorError, and hand out nothing, when the endpoint's secret cannot be read.
     """
-    lease = SCHEME + secrets.token_hex(12)
+    lease = SCHEME + secrets.token_hex(16)
     asked = {"endpoint_id": endpoint_id, "workspace": workspace, "most": most, "largest": LARGEST_WINDOW}
     async with db.transaction():
         jobs = [_to_send(row) for row in await _TAKE.rows(**asked, lease=lease, seconds=settings.delivery_timeout)]

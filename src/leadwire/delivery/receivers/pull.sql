@@ -1,11 +1,13 @@
--- due: whether there is something to hand out
-SELECT EXISTS (SELECT 1 FROM webhook_endpoint e JOIN delivery d ON d.endpoint_id = e.id
+-- until_due: the seconds until there is something to hand out, as far as is known now
+SELECT least((SELECT extract(epoch FROM first.due_at - now())::float8 FROM webhook_endpoint e CROSS JOIN LATERAL (
+        SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at < 'infinity'
+        ORDER BY d.due_at LIMIT 1) first
     WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%'
-      AND e.enabled AND e.paused_until IS DISTINCT FROM 'infinity' AND d.state = 'waiting' AND d.due_at <= now())
-  OR EXISTS (SELECT 1 FROM webhook_endpoint e CROSS JOIN LATERAL (
+      AND e.enabled AND e.paused_until IS DISTINCT FROM 'infinity'),
+  (SELECT 0 FROM webhook_endpoint e CROSS JOIN LATERAL (
         SELECT d.test FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at <= now()
         ORDER BY d.due_at DESC LIMIT 100) latest
-    WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%' AND latest.test)
+    WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%' AND latest.test LIMIT 1))
 
 -- take: hand out what is due, the earliest first, while fewer are handed out than any window holds
 -- Of a disabled endpoint, or in a suspended workspace, tests alone: they are among the latest, as nothing else is added.

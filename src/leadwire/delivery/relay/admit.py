@@ -1,17 +1,18 @@
 """Deliveries that are due and may be sent now go from `waiting` to `queued`.
 
-This is where an endpoint's window, rate and order are kept. None of them costs a retry: what has to wait stays
-`waiting`. Only endpoints whose own time has come are looked at, so neither other endpoints nor the length of a backlog
-cost anything.
+This is where an endpoint's window, rate and order are kept, and the rate of a new host. None of them costs a retry:
+what has to wait stays `waiting`. Only endpoints whose own time has come are looked at, so neither other endpoints nor
+the length of a backlog cost anything. Receivers that wait for something to fetch are woken.
 """
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from leadwire.delivery import wakes
 from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.failing import Failing
@@ -47,8 +48,13 @@ async def admit(batch: int = BATCH, front: Front[datetime] | None = None, woken:
             if also:
                 due += [row["id"] for row in await _WOKEN.rows(ids=list(also))]
             share = max(1, batch // max(_FAIR, len(due)))
-            rows = await _ADMIT.rows(ids=due, share=share) if due else []
-        keys.extend(Key(*row) for row in rows)
+            rate = settings.get().new_host_rate
+            rows = await _ADMIT.rows(ids=due, share=share, new_host_rate=rate) if due else []
+        for event_id, endpoint_id, attempts in rows:
+            if event_id is None:
+                wakes.wake(endpoint_id)
+            else:
+                keys.append(Key(event_id, endpoint_id, attempts))
         _failing.succeeded(due)
 
     try:

@@ -9,7 +9,7 @@ Where all fail, the workspace rests.
 import logging
 from typing import Final, NamedTuple
 
-from leadwire.delivery import metrics
+from leadwire.delivery import metrics, wakes
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
@@ -93,6 +93,9 @@ async def fan_out(
     metrics.relayed(ages)
     keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
     waiting = [row["endpoint_id"] for row in made if row["state"] == "waiting"]
+    for row in made:
+        if row["test"] and row["state"] == "waiting":  # for a receiver that fetches, perhaps of a disabled endpoint
+            wakes.wake(row["endpoint_id"])
     return FanOut(len(ages), keys, len(waiting), set(waiting), busy[-1] if len(busy) == _WORKSPACES else "")
 
 

@@ -61,11 +61,11 @@ WITH batch AS (
     SELECT event_id, endpoint_id, workspace_id, CASE WHEN waits THEN 'waiting' ELSE 'queued' END, test, subject,
         CASE WHEN subject IS NOT NULL THEN position END, CASE WHEN behind THEN 'infinity' ELSE now() END,
         CASE WHEN NOT waits THEN now() END
-    FROM placed ON CONFLICT DO NOTHING RETURNING event_id, endpoint_id, state
+    FROM placed ON CONFLICT DO NOTHING RETURNING event_id, endpoint_id, state, test
 )
 SELECT extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age, event_id, NULL AS endpoint_id,
-    NULL AS state FROM batch
-UNION ALL SELECT NULL, event_id, endpoint_id, state FROM made
+    NULL AS state, NULL AS test FROM batch
+UNION ALL SELECT NULL, event_id, endpoint_id, state, test FROM made
 
 -- set_aside: keep events, whose deliveries cannot be made, from being tried again
 UPDATE outbox SET set_aside_at = now(), error = :error WHERE event_id = :event_id

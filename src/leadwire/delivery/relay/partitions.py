@@ -18,16 +18,16 @@ from leadwire.infrastructure.db.statements import named, sql
 AHEAD: Final = 7  # days; the default partition catches what an even longer stop would miss
 _LOCK_TIMEOUT: Final = "50ms"
 
-_DAYS, _TODAY, _OLDEST_BY_DEFAULT, _DELETE_HOURS, _MAKE, _TRY_LOCK = named(
-    __file__, "days today oldest_by_default delete_hours make try_lock"
+_DAYS, _TODAY, _OLDEST_BY_DEFAULT, _DELETE_HOURS, _MAKE, _DROP, _TRY_LOCK = named(
+    __file__, "days today oldest_by_default delete_hours make drop try_lock"
 )
-_TABLES: Final = {"event": "id", "delivery_result": "event_id", "attempt": "event_id"}
-_UNFINISHED: Final = """(EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.{key})
-    OR EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.{key}))"""
 # Delete what was kept for deliveries that have ended by now.
 _DELETE_KEPT: Final = tuple(
-    sql(f"DELETE FROM {table}_default v WHERE {key} < event_id_floor(:earliest) AND NOT {_UNFINISHED.format(key=key)}")
-    for table, key in _TABLES.items()
+    sql(f"""
+DELETE FROM {table}_default v WHERE {key} < event_id_floor(:earliest)
+    AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.{key})
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.{key})""")
+    for table, key in (("event", "id"), ("delivery_result", "event_id"), ("attempt", "event_id"))
 )
 
 # Everything that reads or writes a partition locks its parent first, so with these locks nobody has one. Both need it:
@@ -98,12 +98,7 @@ async def _drop(day: date) -> bool:
     async with _locked() as locked:
         if not locked or day not in await _existing():
             return False
-        for table, key in _TABLES.items():
-            old = f"{table}_{day:%Y%m%d}"
-            await db.rows(f"ALTER TABLE {table} DETACH PARTITION {old}")
-            if table != "delivery_result":
-                await db.rows(f"INSERT INTO {table} SELECT * FROM {old} v WHERE {_UNFINISHED.format(key=key)}")
-            await db.rows(f"DROP TABLE {old}")
+        await _DROP.rows(day=day)
         return True
 
 

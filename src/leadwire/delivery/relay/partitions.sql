@@ -14,5 +14,8 @@ DELETE FROM endpoint_hour WHERE hour < now() - :days * interval '1 day'
 -- make: make a day's partitions, and move into them what the default partition has of it
 SELECT make_event_partitions(:day, :day)
 
+-- drop: drop a day's partitions; what belongs to unfinished deliveries moves to the default partition
+SELECT drop_event_partitions(:day)
+
 -- try_lock: whether this process may work on partitions now: the lock ends with the transaction
 SELECT pg_try_advisory_xact_lock(7223)

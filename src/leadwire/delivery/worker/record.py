@@ -63,7 +63,7 @@ async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attem
         settled = await _record(done, owner)
         in_order = {(one.job.entry.key.endpoint_id, one.job.subject) for one in settled if one.job.subject}
         await due.release_first(in_order)
-        await note_health([one for one in settled if not one.job.test])
+        await note_health(settled)
     return settled
 
 
@@ -96,17 +96,21 @@ async def note_health(settled: Sequence[Attempt]) -> None:
         return
     said = [(endpoint_id, *_said(made)) for endpoint_id, made in by_endpoint.items()]
     limits = {"largest": LARGEST_WINDOW, "attempts": FAILING_ATTEMPTS, "days": FAILING_DAYS}
-    updated = await _HEALTH.rows(**lists("ids successes failures gone pauses", said), **limits)
+    updated = await _HEALTH.rows(**lists("ids successes failures gone pauses answered", said), **limits)
     for endpoint_id, workspace, reason in updated:
         if reason:
             db.after_commit(functools.partial(_disabled, endpoint_id, workspace, reason))
 
 
-def _said(made: Sequence[Attempt]) -> tuple[int, int, bool, float]:
-    """Successes and failures of an endpoint, whether it is gone, and for how many seconds it is to be paused."""
-    successes = sum(one.outcome == "delivered" for one in made)
-    gone = any(one.outcome == "gone" for one in made)
-    return successes, len(made) - successes, gone, min(max(map(_pause, made)), _LONGEST_PAUSE)
+def _said(made: Sequence[Attempt]) -> tuple[int, int, bool, float, bool]:
+    """Successes and failures of an endpoint, whether it is gone, and for how many seconds it is to be paused: without
+    tests. And whether it has answered anything, a test too, with a 2xx.
+    """
+    outcomes = [one.outcome for one in made if not one.job.test]
+    successes = outcomes.count("delivered")
+    pause = min(max((_pause(one) for one in made if not one.job.test), default=0.0), _LONGEST_PAUSE)
+    answered = any(one.outcome == "delivered" for one in made)
+    return successes, len(outcomes) - successes, "gone" in outcomes, pause, answered
 
 
 def _pause(one: Attempt) -> float:

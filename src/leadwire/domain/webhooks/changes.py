@@ -41,6 +41,8 @@ async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint
     async with db.transaction():
         endpoint_id = await rows.create(workspace, url, kinds, secret)
         await quotas.check(workspace, "endpoints", _COUNT)
+        if rows.is_strangers(url):
+            await quotas.check(workspace, "host_endpoints", rows.TO_HOST, url=url)
     made = await reads.endpoint(workspace, endpoint_id)
     return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
 
@@ -55,7 +57,7 @@ def checked_url(url: str) -> str:
 
 
 async def configure(workspace: str | None, endpoint_id: str, change: EndpointChange) -> ChangedEndpoint:
-    """Change what is given, from the next attempt on. Raises NotFound, Invalid.
+    """Change what is given, from the next attempt on. Raises NotFound, Invalid, QuotaExceeded.
 
     Order holds among what is relayed from then on; another rate begins with a full second's worth. A URL of another
     origin loses the custom headers, unless the same change gives new ones: they are secrets of the old receiver.
@@ -63,12 +65,17 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
     values = _assigned(endpoint_id, change)
     async with db.transaction():
         before = await locked(workspace, endpoint_id)
-        moved = "url" in values and _origin(str(values["url"])) != _origin(before.url)
+        url = str(values.get("url", before.url))
+        moved, elsewhere = _origin(url) != _origin(before.url), _origin(url)[1] != _origin(before.url)[1]
+        if elsewhere:
+            values["new_host"] = await rows.is_new_host(before.workspace_id, url)
         removed = before.headers if moved and change.headers is UNSET else []
         if removed:
             values["headers"] = None
         if values:
             await rows.update(endpoint_id, values)
+        if elsewhere and rows.is_strangers(url):
+            await quotas.check(before.workspace_id, "host_endpoints", rows.TO_HOST, url=url)
         after = await reads.endpoint(workspace, endpoint_id)
     differences = _differences(before, after, new_values=bool(after.headers) and change.headers is not UNSET)
     return ChangedEndpoint(**msgspec.structs.asdict(after), changes=differences, removed_headers=removed)

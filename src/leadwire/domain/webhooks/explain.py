@@ -72,7 +72,7 @@ def meaning(attempt: Attempt) -> str:
     if attempt.http_status == HTTPStatus.UNAUTHORIZED:
         return "Signature rejected (401)? Check that your server has this endpoint's secret."
     if attempt.error and _WANTED in attempt.error:
-        return "Your server asks for a client certificate. Store one on the endpoint's page."
+        return "Your server asks for a client certificate. Store one in the endpoint's settings."
     return _MEANINGS[attempt.outcome].format(status=attempt.http_status)
 
 
@@ -132,7 +132,10 @@ def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int
         )
     made = delivery.attempts
     if last is None or made == 0:
-        return "It waits its turn: for the endpoint to be enabled or to have room, or for its receiver to fetch it."
+        return (
+            "It waits its turn: for the endpoint to be enabled or to have room, for the first answer of a host that is"
+            " new, or for its receiver to fetch it."
+        )
     if made > len(schedule):
         return "The next attempt, when it is due."
     return f"Attempt {made + 1} of {len(schedule) + 1}, {_span(schedule[made - 1])} after attempt {made} failed."

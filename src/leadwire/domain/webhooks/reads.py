@@ -40,6 +40,9 @@ _DELIVERIES: Final = sql(f"""
 SELECT {_LISTED}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), v.body, d.test, d.generation,
     d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent
 {_OF} AND d.event_id = :event_id ORDER BY d.endpoint_id""")
+_TESTED: Final = sql("""
+SELECT id FROM event WHERE id = :event_id AND test_endpoint_id = :endpoint_id
+    AND (:workspace::text IS NULL OR workspace_id = :workspace)""")
 # The events whose deliveries to an endpoint have these numbers.
 _NUMBERED: Final = sql("""
 SELECT event_id FROM every_delivery WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last
@@ -84,9 +87,12 @@ async def dead_letters(
 async def deliveries_of(
     workspace: str | None, event_id: str, endpoint_id: str | None = None, *, awaited: bool = False
 ) -> list[DeliveryDetail]:
-    """Return all about the deliveries of one event. Raise NotFound when there are none, unless they are `awaited`."""
-    found = await _DELIVERIES.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id)
-    if not found and not awaited:
+    """Return all about the deliveries of one event. Raise NotFound when there are none, unless it is a test of the
+    endpoint that is `awaited`: still to be relayed.
+    """
+    place = {"workspace": workspace, "event_id": event_id, "endpoint_id": endpoint_id}
+    found = await _DELIVERIES.rows(**place)
+    if not found and not (awaited and await _TESTED.row(**place)):
         raise NotFound(f"There is no delivery of {event_id}.")
     return [await _with_history(row) for row in found]
 

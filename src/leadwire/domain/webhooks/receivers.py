@@ -3,6 +3,7 @@ fetches, deliveries.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -10,21 +11,23 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.delivery import redrive, signing
+from leadwire.delivery import redrive, signing, wakes
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.receivers import checkpoints, pull
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.infrastructure import clock, db, ids, settings, telemetry
 from leadwire.infrastructure.db.statements import sql
-from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError, Unavailable
+from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError, RateLimited, Unavailable
 
-# Whose token it is, and whether the workspace is suspended.
-_BY_TOKEN: Final = sql("""
-SELECT e.id, e.workspace_id, w.suspended_at IS NOT NULL
+# Whose token it is, whether the workspace is suspended, and whether the receiver fetches.
+_BY_TOKEN: Final = sql(f"""
+SELECT e.id, e.workspace_id, w.suspended_at IS NOT NULL, starts_with(e.url, '{pull.SCHEME}')
 FROM webhook_endpoint e JOIN workspace w ON w.id = e.workspace_id WHERE e.token = :token""")
 
-_POLL: Final = 0.25  # seconds
+MOST_WAITING: Final = 4
+"""Fetches of an endpoint that wait at a time in one process."""
+_LOOK: Final = 5.0  # seconds; what a wake-up that was lost costs
 
 
 class Receiver(Struct, frozen=True):
@@ -34,6 +37,8 @@ class Receiver(Struct, frozen=True):
     workspace: str
     suspended: bool = False
     """Whether the workspace is."""
+    fetches: bool = False
+    """Whether the endpoint has no address: nothing is sent to it."""
 
 
 class Signed(Struct, frozen=True):
@@ -109,19 +114,28 @@ async def replay(receiver: Receiver, first: int, last: int) -> int:
     return count
 
 
-async def wait(receiver: Receiver, seconds: float, over: Callable[[], bool]) -> None:
-    """Wait until there is something to fetch, `seconds` at the most and not after `over`.
+async def wait(receiver: Receiver, seconds: float, gone: asyncio.Future[None], over: Callable[[], bool]) -> None:
+    """Wait until there is something to fetch, `seconds` at the most, and no longer than until the caller has `gone`, or
+    the process says that it is `over`, which is looked at after each wake-up.
 
-    Raise Conflict for an endpoint that Leadwire sends to.
+    Raise Conflict for an endpoint that Leadwire sends to; RateLimited when too many wait for it.
     """
-    if not (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).url.startswith(pull.SCHEME):
+    if not receiver.fetches:
         raise Conflict("Leadwire sends to this endpoint: its receiver fetches nothing.", code="not_fetched")
     now = asyncio.get_running_loop().time
-    until = now() + seconds
-    while not over() and now() < until:
-        if await pull.is_due(*_place(receiver)):
-            return
-        await asyncio.sleep(min(_POLL, max(0.0, until - now())))
+    end = now() + seconds
+    with wakes.waiting(receiver.endpoint_id) as woken:
+        if seconds and wakes.count(receiver.endpoint_id) > MOST_WAITING:
+            message = f"At most {MOST_WAITING} fetches of an endpoint wait at a time."
+            raise RateLimited(message, code="too_many_waiting", headers={"Retry-After": "1"})
+        gone.add_done_callback(lambda _: woken.set())
+        while not (gone.done() or over()) and (left := end - now()) > 0:
+            woken.clear()
+            if (due := await pull.until_due(*_place(receiver))) <= 0:
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left, due, _LOOK)):
+                    await woken.wait()
 
 
 async def fetch(receiver: Receiver, most: int) -> Batch:

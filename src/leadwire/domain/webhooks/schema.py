@@ -18,8 +18,8 @@ class Endpoint(Struct, frozen=True):
     `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
     without gaps. `rate_limit`: deliveries a minute. `headers`: names of its own ones. `staged_at`: since when a next
     secret signs too. `token_at`: when its receiver's token was made. `certificate_...`: of the client certificate that
-    its receiver is shown. `paused_until`: when sending goes on, while its
-    receiver asked for a pause with Retry-After; the year 9999: not before its workspace is resumed.
+    its receiver is shown. `paused_until`: when sending goes on, while its receiver asked for a pause with Retry-After;
+    the year 9999: not before its workspace is resumed. `new_host`: its host has not answered with a 2xx yet.
     """
 
     id: str
@@ -38,6 +38,7 @@ class Endpoint(Struct, frozen=True):
     certificate_ends_at: str | None
     failing_since: str | None
     paused_until: str | None
+    new_host: bool
     created_at: str
 
     @property

@@ -91,7 +91,7 @@ async def test_what_cannot_be_written_is_refused_or_kept_until_it_can(outage, ap
         assert "disk" in refused.json()["detail"]
         # Still ready: what is stored can be read.
         assert await outage.says(outage.serve, 200, "writes", "DiskFullError")
-        assert "DiskFullError: could not extend file" in outage.serve.err
+        await eventually(lambda: "DiskFullError: could not extend file" in outage.serve.err)
         assert (await api.get(lead)).json()["data"]["custom_fields"].get("field 0") == stored
         deployment.receiver.release()
         await eventually(lambda: outage.says(outage.worker, 503, "writes", "DiskFullError"))

@@ -101,6 +101,11 @@ CASES = {
             'leadwire_oldest_snapshot_transactions{held_by="transaction"}': "900000x20",
         },
     ),
+    "SpaceLow": (
+        {"leadwire_database_space_free_ratio": "0.09x20"},
+        "3m",
+        {"leadwire_database_space_free_ratio": "0.11x20"},
+    ),
     "SlotBehind": (
         {"leadwire_slot_retained_bytes": "9000000000x20"},
         "15m",

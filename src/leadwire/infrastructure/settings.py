@@ -46,6 +46,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allowed_networks: tuple[Network, ...] = ()
     egress_proxy: str = ""
     egress_addresses: tuple[Network, ...] = ()
+    dns_resolver: tuple[str, int] | None = None
     header_prefix: Annotated[str, Meta(pattern="^[A-Za-z][A-Za-z0-9-]*$")] = "X-Service-"
 
     operators: tuple[str, ...] = ()
@@ -63,9 +64,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     telemetry_host: str = "127.0.0.1"
     telemetry_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    telemetry_names: tuple[str, ...] = ()
 
     rate_limit: Annotated[int, Meta(ge=0)] = 6000
     max_endpoints: Annotated[int, Meta(ge=1)] = 100
+    max_host_endpoints: Annotated[int, Meta(ge=1)] = 16
     max_bots: Annotated[int, Meta(ge=1)] = 100
     max_bot_versions: Annotated[int, Meta(ge=1)] = 1000
     max_faq_entries: Annotated[int, Meta(ge=1)] = 1000
@@ -74,11 +77,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     key_life_days: Annotated[int, Meta(ge=0, le=3650)] = 0
     max_api_keys: Annotated[int, Meta(ge=1)] = 100
     test_event_rate: Annotated[int, Meta(ge=1)] = 30
+    new_host_rate: Annotated[int, Meta(ge=0, le=60_000)] = 60
     max_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 4096
     max_connections_per_address: Annotated[int, Meta(ge=1, le=1_000_000)] = 256
     request_timeout: Annotated[float, Meta(gt=0, le=3600)] = 20.0
     pool_size: Annotated[int, Meta(ge=1, le=500)] = 10
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    service_role: Annotated[str, Meta(pattern="^([a-z_][a-z0-9_]{0,62})?$")] = ""
+    audit_head_url: str = ""
     audit_retention_days: Annotated[int, Meta(ge=1, le=36_500)] = 3650
     trace_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     log_level: Annotated[str, Meta(pattern="^(debug|info|warning)$")] = "info"
@@ -146,6 +152,14 @@ def _proxy(text: str) -> str:
     raise OperatorError(f"LEADWIRE_EGRESS_PROXY cannot be used: a proxy is {form}")
 
 
+def _resolver(text: str) -> tuple[str, int]:
+    """`address[:port]`, an IPv6 address in brackets. Raise ValueError."""
+    url = urlsplit(f"//{text}")
+    if url.netloc != text:
+        raise ValueError("a resolver is address:port, as 10.0.0.2:53")
+    return str(ipaddress.ip_address(url.hostname or "")), url.port or 53
+
+
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "data_dir": lambda text: Path(text).expanduser(),
     "secret_key": _parts,
@@ -153,7 +167,9 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "allowed_networks": _networks,
     "egress_proxy": _proxy,
     "egress_addresses": _networks,
-    "operators": lambda text: tuple(part.lower() for part in _parts(text)),
+    "dns_resolver": _resolver,
+    "operators": lambda text: _parts(text.lower()),
+    "telemetry_names": lambda text: _parts(text.lower()),
     "smtp_url": smtp_url.parse,
     "mail_from": _sender,
     "trusted_proxies": _networks,

@@ -21,10 +21,11 @@ async def probe(database):
     stop, served = asyncio.Event(), []
     async with httpx.AsyncClient(trust_env=False) as client:
 
-        async def ask(of: Health, path: str):
+        async def ask(of: Health, path: str, host: str = "", names: tuple[str, ...] = ()):
             listening = bind("127.0.0.1", 0)
-            served.append(asyncio.create_task(health.serve_health("serve", of, listening, stop)))
-            answer = await client.get(f"http://127.0.0.1:{listening.getsockname()[1]}{path}")
+            served.append(asyncio.create_task(health.serve_health("serve", of, listening, stop, names)))
+            headers = {"Host": host} if host else {}
+            answer = await client.get(f"http://127.0.0.1:{listening.getsockname()[1]}{path}", headers=headers)
             return answer.status_code, answer.json() if "json" in answer.headers["content-type"] else answer.text
 
         yield ask
@@ -37,6 +38,31 @@ async def test_alive_until_only_a_restart_would_help(probe):
     assert await probe(of, "/health/live") == (200, {"status": "ok"})
     of.stuck = lambda: "none of 3 POSTs has ended"
     assert await probe(of, "/health/live") == (503, {"status": "none of 3 POSTs has ended"})
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/health/live", "/health/ready", "/"])
+async def test_a_website_reads_nothing_by_a_name_of_its_own(probe, path):
+    """Its name may have been pointed here, and its script would then be of the same origin as this port."""
+    of = Health(needs_redis=False)
+    for host in (
+        "rebound.example:9464",
+        "127.0.0.1.evil.example",
+        "127.1",
+        "localhost.evil.example",
+        "[::1",
+        "leadwire",
+    ):
+        status, said = await probe(of, path, host, ("prometheus-asks-by.example",))
+        assert (status, said) == (421, "Ask by an address, or by one of LEADWIRE_TELEMETRY_NAMES.\n"), host
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "10.1.2.3:9464", "[::1]:9464", "[2001:db8::5]", "localhost:9464", "LOCALHOST", "Pod-1.leadwire.svc:9464"],
+)
+async def test_by_an_address_or_a_name_of_the_setting_it_answers(probe, host):
+    status, said = await probe(Health(needs_redis=False), "/metrics", host, ("pod-1.leadwire.svc",))
+    assert (status, "leadwire_build_info" in said) == (200, True)
 
 
 async def test_a_process_that_stops_is_not_ready_and_alive(probe):

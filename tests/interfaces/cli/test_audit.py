@@ -4,9 +4,13 @@ import asyncio
 import json
 
 import pytest
+from msgspec import structs
 
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.infrastructure import clock, db
+from leadwire.domain.accounts.audit import heads
+from leadwire.domain.accounts.audit.chain import sealed, unsealed
+from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure.secret_box import SecretBox
 from tests import jobs
 from tests.flows.commands import refused, run, settings_on
 from tests.interfaces.cli.conftest import KEY
@@ -53,6 +57,32 @@ async def test_a_changed_row_is_found(command, workspace):
     ]
     assert not document["intact"]
     assert "no workspace" in refused(await command("audit", "verify", "--workspace", "ws_x"))
+
+
+async def test_heads_of_the_log_are_compared(command, workspace, tmp_path, monkeypatch):
+    monkeypatch.setattr(secret_box, "get", lambda: SecretBox((KEY,)))
+    await noted(workspace, *"abc")
+    seal = await db.value("SELECT sealed FROM audit_chain")
+    kept = heads.signed(unsealed(workspace, seal))
+    file = tmp_path / "log"
+    file.write_text(f'{{"event":"audit.head","head":"{kept}"}}\nsomething else\n')
+    assert (await command("audit", "verify", "--head", str(file))).returncode == 0
+    await db.rows("DELETE FROM audit_entry WHERE number = 3")
+    await db.rows("UPDATE audit_chain SET sealed = $1", sealed(structs.replace(unsealed(workspace, seal), last=2)))
+    broken = await command("audit", "verify", "--head", str(file))
+    assert broken.returncode == 1
+    file.write_text(kept.replace(workspace, "ws_gone"))
+    forged = await command("audit", "verify", "--head", str(file))
+    assert (forged.returncode, forged.stdout.splitlines()[-1]) == (
+        1, "1 heads are not signed with a key of LEADWIRE_SECRET_KEY",
+    )  # fmt: skip
+    file.write_text(heads.signed(structs.replace(unsealed(workspace, seal), chain="ws_gone")))
+    gone = await command("audit", "verify", "--head", str(file))
+    assert (gone.returncode, gone.stdout.splitlines()[-1]) == (
+        1, "ws_gone  BROKEN: a head of it was kept, and it is gone",
+    )  # fmt: skip
+    file.write_text("nothing")
+    assert "there is no head in" in refused(await command("audit", "verify", "--head", str(file)))
 
 
 async def test_an_export_goes_on_after_a_number_and_begins_at_a_time(command, workspace):

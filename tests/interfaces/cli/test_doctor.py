@@ -147,8 +147,21 @@ def test_an_installation_that_names_neither_its_address_nor_its_proxies_is_warne
     assert bad(environment._in_front(beside_up, production)) == {}, "a command that took over the settings of `up`"
     public = read({"LEADWIRE_PUBLIC_URL": "https://leads.example.com"})
     assert bad(environment._in_front(public, {})) == {"trusted proxies": "warning"}
-    named = read({"LEADWIRE_PUBLIC_URL": "https://x.example.com", "LEADWIRE_TRUSTED_PROXIES": "10.0.0.0/8"})
+    named = read({"LEADWIRE_PUBLIC_URL": "https://x.example.com", "LEADWIRE_TRUSTED_PROXIES": "10.0.42.0/28"})
     assert bad(environment._in_front(named, production)) == {}
+
+
+@pytest.mark.parametrize(
+    ("networks", "wide"),
+    [
+        ("10.0.0.0/8", True), ("172.31.250.2/32, 10.0.42.0/23", True), ("10.0.42.0/24", False), ("fd00::/63", True),
+        ("fd00::/64", False), ("0.0.0.0/0", True), ("127.0.0.0/8", False), ("", False),
+    ],
+)  # fmt: skip
+def test_proxies_that_are_a_whole_network_are_warned_of(networks: str, wide: bool) -> None:
+    settings = read({"LEADWIRE_PUBLIC_URL": "https://x.example.com", "LEADWIRE_TRUSTED_PROXIES": networks})
+    found = bad(environment._in_front(settings, {}))
+    assert found.get("trusted networks") == ("warning" if wide else None)
 
 
 def test_a_proxy_that_was_seen_and_is_not_trusted_is_told(sound: dict[str, str], servers: Services) -> None:

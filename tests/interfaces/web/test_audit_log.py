@@ -18,7 +18,9 @@ async def noted(workspace: str, actor: str, action: str, subject: str = "", deta
 
 
 def entries(page: str) -> list[tuple[str, str]]:
-    return re.findall(r'<th scope="row" class="cut">([^<]*)</th><td data-label="Did"><code>([^<]*)</code>', page)
+    return re.findall(
+        r'<th scope="row" class="cut" title="[^"]*">([^<]*)</th><td data-label="Did"><code>([^<]*)</code>', page
+    )
 
 
 async def test_newest_first_of_one_person_or_one_kind(admin, workspace):
@@ -49,7 +51,7 @@ async def test_pages(admin, workspace):
     assert [action for _, action in entries(await admin.open(onward))] == ["thing.done0"]
 
 
-@pytest.mark.parametrize("query", ["after=x", "after=1.aud_01m7yjs791eyvrez20z8kad45f", "page=2", "after=aud_1"])
+@pytest.mark.parametrize("query", ["after=x", "after=1.aud_01m7yjs791eyvrez20z8kad45f", "after=aud_1"])
 async def test_odd_questions_are_refused(admin, query):
     await admin.open(f"/audit?{query}", 400)
 

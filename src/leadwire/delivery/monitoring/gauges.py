@@ -25,8 +25,8 @@ QUEUED: Final = Gauge("deliveries_queued", f"Deliveries in a stream or held by a
 OVERDUE: Final = Gauge(
     "waiting_overdue",
     "Deliveries past their due time. held_by nothing: the relay should have queued them. held_by endpoint: their"
-    " endpoint's window is full, its receiver asked for a pause or fetches by itself, or it has an order or a rate."
-    f" Counted up to {CAPPED} for each endpoint.",
+    " endpoint's window is full, its receiver asked for a pause or fetches by itself, it has an order or a rate, or its"
+    f" host is new. Counted up to {CAPPED} for each endpoint.",
     "held_by",
 )
 OVERDUE_OLDEST: Final = Gauge("waiting_overdue_oldest_seconds", "Time since the oldest of them was due.", "held_by")
@@ -36,6 +36,7 @@ QUARANTINED: Final = Gauge(
     "Deliveries that are set aside because they crashed several workers, and events that no relay can relay.",
 )
 SATURATED: Final = Gauge("windows_saturated", "Endpoints with as many queued deliveries as their window allows.")
+NEW_HOSTS: Final = Gauge("endpoints_new_host", "Enabled endpoints whose host has not answered with a 2xx yet.")
 LENGTH: Final = Gauge("stream_length", "Entries of a stream.", "shard")
 LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
 PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "shard")
@@ -46,7 +47,10 @@ REDIS_UP: Final = Gauge("redis_up", "1 when Redis takes what the observer writes
 DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
 _OF_STREAMS: Final = {LENGTH: "length", LAG: "lag", PENDING: "pending", OLDEST: "unread", IDLE: "held"}
-_COUNTED: Final = {UNRELAYED: "unrelayed", WAITING: "waiting", QUEUED: "queued", DEAD: "dead", QUARANTINED: "aside"}
+_COUNTED: Final = {
+    UNRELAYED: "unrelayed", WAITING: "waiting", QUEUED: "queued", DEAD: "dead", QUARANTINED: "aside",
+    NEW_HOSTS: "new_hosts",
+}  # fmt: skip
 _ALL: Final = (
     *(*_COUNTED, UNRELAYED_OLDEST, OVERDUE, OVERDUE_OLDEST, SATURATED),
     *(*_OF_STREAMS, WORKERS, REDIS_UP, DATABASE_UP),

@@ -6,7 +6,8 @@ SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE set_aside_at IS NULL LI
     (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE state = 'queued' LIMIT 10000) AS found) AS queued,
     (SELECT count(*) FROM (SELECT 1 FROM delivery_result WHERE state = 'dead' AND NOT test LIMIT 10000) AS found) AS dead,
     (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE set_aside_at IS NOT NULL
-        UNION ALL SELECT 1 FROM outbox WHERE set_aside_at IS NOT NULL LIMIT 10000) AS found) AS aside
+        UNION ALL SELECT 1 FROM outbox WHERE set_aside_at IS NOT NULL LIMIT 10000) AS found) AS aside,
+    (SELECT count(*) FROM webhook_endpoint WHERE new_host AND enabled) AS new_hosts
 
 -- overdue: deliveries past their time, of each endpoint up to 10,000
 -- From one endpoint that has some waiting to the next along the index: idle endpoints are not read.
@@ -17,8 +18,8 @@ WITH RECURSIVE waiting(endpoint_id) AS (
         ORDER BY d.endpoint_id LIMIT 1)
     FROM waiting WHERE waiting.endpoint_id IS NOT NULL
 ), late AS (
-    SELECT e.id, first.due_at, e.url LIKE 'pull:%' OR e.ordered OR e.rate_limit IS NOT NULL OR e.paused_until > now()
-        OR e.admission_window <= (
+    SELECT e.id, first.due_at, e.url LIKE 'pull:%' OR e.ordered OR e.rate_limit IS NOT NULL OR e.new_host
+        OR e.paused_until > now() OR e.admission_window <= (
             SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued') AS held
     FROM waiting JOIN webhook_endpoint e ON e.id = waiting.endpoint_id CROSS JOIN LATERAL (
         SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'

@@ -5,7 +5,9 @@ or a standby with feedback. Each look at a table of open work then reads them al
 members of `pg_monitor` see anything.
 """
 
-from typing import Final, Literal
+import asyncio
+import shutil
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -29,7 +31,10 @@ TRANSACTIONS: Final = Gauge(
 )
 WAL: Final = Gauge("slot_retained_bytes", "Log that the server keeps for the replication slot that is furthest behind.")
 DEAD: Final = Gauge("dead_rows", "Rows that vacuum has yet to remove from a table of open work, estimated.", "table")
-ALL: Final = (RECORDING, SECONDS, TRANSACTIONS, WAL, DEAD)
+SPACE: Final = Gauge(
+    "database_space_free_ratio", "Free share of the disk with PostgreSQL's files, where the observer runs beside them."
+)
+ALL: Final = (RECORDING, SECONDS, TRANSACTIONS, WAL, DEAD, SPACE)
 
 _STATEMENTS: Final = load(__file__)
 
@@ -58,6 +63,24 @@ class Holder(Struct, frozen=True):
         return ", ".join(said) + (f": {self.query}" if self.query else "")
 
 
+class Disk(NamedTuple):
+    """That of the server's files, in bytes."""
+
+    folder: str
+    free: int
+    total: int
+
+
+async def disk() -> Disk | None:
+    """Return what is free where the server's files are; None where that cannot be known from this machine."""
+    folder = await _STATEMENTS["files"].value()
+    try:
+        usage = await asyncio.to_thread(shutil.disk_usage, folder) if folder else None
+    except OSError:
+        return None
+    return Disk(folder, usage.free, usage.total) if usage else None
+
+
 async def holders() -> list[Holder]:
     """Return who holds what, those with the oldest snapshots first."""
     return [Holder(*row) for row in await _STATEMENTS["holders"].rows()]
@@ -67,7 +90,8 @@ async def update() -> None:
     """Look it up and show it. Raise what the database raises."""
     async with db.transaction():
         await db.rows("SET LOCAL statement_timeout = '1s'")
-        held, found = await _STATEMENTS["held"].rows(), await holders()
+        held, found, space = await _STATEMENTS["held"].rows(), await holders(), await disk()
+    SPACE.show_all({(): space.free / space.total} if space else {})
     RECORDING.show(next(row["value"] for row in held if row["gauge"] == "recording"))
     DEAD.show_all({(row["label"],): row["value"] for row in held if row["gauge"] == "dead"})
     WAL.show(max((holder.wal or 0 for holder in found), default=0))

@@ -27,3 +27,7 @@ SELECT * FROM (
     FROM pg_replication_slots
 ) holder WHERE transactions IS NOT NULL OR wal IS NOT NULL OR about LIKE '%idle in transaction%'
 ORDER BY transactions DESC NULLS LAST, seconds DESC NULLS LAST
+
+-- files: where the server's files are, on this machine; superusers and pg_read_all_settings alone are told
+SELECT setting FROM pg_settings WHERE name = 'data_directory'
+    AND (inet_server_addr() IS NULL OR inet_server_addr() = inet_client_addr())

@@ -13,7 +13,7 @@ WHERE v.id >= :since AND v.recorded_at > e.updated_at + interval '5 seconds'
 -- overdue_with_room: deliveries waiting past their time although nothing of their endpoint holds them
 SELECT count(*) FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
 WHERE d.event_id >= :since AND d.state = 'waiting' AND d.due_at < now() - interval '60 seconds'
-  AND e.url NOT LIKE 'pull:%' AND NOT e.ordered AND e.rate_limit IS NULL AND coalesce(e.paused_until, now()) <= now()
+  AND e.url NOT LIKE 'pull:%' AND NOT (e.ordered OR e.new_host) AND e.rate_limit IS NULL AND coalesce(e.paused_until, now()) <= now()
   AND e.admission_window > (SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued')
 
 -- due_and_not_looked_at: deliveries waiting past their time although the relay will not look at their endpoint

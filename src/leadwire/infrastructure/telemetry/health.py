@@ -7,10 +7,12 @@ until their limit. The port keeps metrics off the public one, and a process with
 """
 
 import asyncio
+import ipaddress
 import platform
 import socket
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from prometheus_client import generate_latest
@@ -39,6 +41,7 @@ Gauge(
 
 _TEXT: Final = b"text/plain; version=0.0.4; charset=utf-8"
 _JSON: Final = b"application/json"
+_MISDIRECTED: Final = 421, _TEXT, b"Ask by an address, or by one of LEADWIRE_TELEMETRY_NAMES.\n"
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Check = Callable[[], Awaitable[str | None]]
@@ -114,18 +117,33 @@ async def _redis() -> str | None:
     return None
 
 
-async def serve_health(role: str, health: Health, listening: socket.socket, stop: asyncio.Event) -> None:
-    """Answer on a bound socket until `stop` is set. `role` is the command of this process."""
+async def serve_health(
+    role: str, health: Health, listening: socket.socket, stop: asyncio.Event, names: Collection[str] = ()
+) -> None:
+    """Answer on a bound socket until `stop` is set. `role` is the command of this process.
+
+    A request names us by an address, as `localhost`, or by one of `names`. Any other name may be a website's, which
+    lets it lead here to read this by a visitor's browser (DNS rebinding).
+    """
     _BUILD.show_all({(role, __version__, platform.python_version()): 1.0})
 
     async def app(scope: MutableMapping[str, Any], _receive: Any, send: Send) -> None:
         if scope["type"] == "http":
-            status, kind, body = await _answer(health, scope["path"])
+            known = _is_ours(dict(scope["headers"])[b"host"].decode("latin-1"), names)
+            status, kind, body = await _answer(health, scope["path"]) if known else _MISDIRECTED
             headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
             await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
 
     await serve_until(stop, app, listening, limits=Settings())
+
+
+def _is_ours(host: str, names: Collection[str]) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or name in names or bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 async def _answer(health: Health, path: str) -> tuple[int, bytes, bytes]:

@@ -1,5 +1,7 @@
 """`leadwire audit`: the audit logs, verified and exported."""
 
+from typing import IO
+
 import click
 import msgspec
 
@@ -9,7 +11,8 @@ from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, command, running, the_workspace
 
 with lazily():
-    from leadwire.domain.accounts.audit import chain, reads
+    from leadwire.domain.accounts.audit import chain, heads, reads
+    from leadwire.infrastructure import secret_box
 
 
 audit = click.Group("audit", help="Audit logs: who did what.")
@@ -19,15 +22,29 @@ audit = click.Group("audit", help="Audit logs: who did what.")
 @click.option(
     "--workspace", metavar="ID", help="Only the log of this workspace; by default all, and the installation's."
 )
-async def verify(workspace: str | None) -> Result:
+@click.option(
+    "--head", "file", metavar="FILE", type=click.File(errors="replace"),
+    help="Also compare with heads that were kept elsewhere, such as lines of the log; - reads standard input.",
+)  # fmt: skip
+async def verify(workspace: str | None, file: IO[str] | None) -> Result:
     """Check that no entry was changed, removed or put in. Show the first of each log that was. Exit 1 if one was."""
     known = await reads.chains()
     if workspace and workspace not in known:
         raise OperatorError(f"there is no workspace {workspace}")
-    found = [await reads.verify(one) for one in ([workspace] if workspace else known)]
-    broken = any(one.fault for one in found)
-    lines = [_line(one) for one in found]
-    return Result({"intact": not broken, "chains": found}, "\n".join(lines), 1 if broken else 0)
+    told, others = heads.read(file or (), secret_box.get())
+    if file and not (told or others):
+        raise OperatorError(f"there is no head in {file.name}")
+    ended = await reads.ended({head.chain for head in told})
+    kept = {one for one in told if one.at > ended.get(one.chain, "") and workspace in (None, one.chain)}
+    chosen = [workspace] if workspace else known
+    found = [await reads.verify(one, {head for head in kept if head.chain == one}) for one in chosen]
+    gone = sorted({one.chain for one in kept} - set(known))
+    lines = [_line(one) for one in found] + [f"{one}  BROKEN: a head of it was kept, and it is gone" for one in gone]
+    if others:
+        lines.append(f"{others} heads are not signed with a key of LEADWIRE_SECRET_KEY")
+    broken = bool(gone or others or any(one.fault for one in found))
+    document = {"intact": not broken, "chains": found, "heads": len(kept), "unsigned_heads": others, "gone": gone}
+    return Result(document, "\n".join(lines), 1 if broken else 0)
 
 
 @audit.command()

@@ -15,9 +15,10 @@ with lazily():
     from leadwire.delivery.relay import fan_out
     from leadwire.delivery.worker import quarantine
     from leadwire.domain.accounts import table as accounts
+    from leadwire.domain.bots import table as bots
     from leadwire.domain.mail import table as mail
     from leadwire.domain.webhooks import system
-    from leadwire.infrastructure import secret_box
+    from leadwire.infrastructure import secret_box, settings
     from leadwire.interfaces.cli import checks, migration_plan
     from leadwire.interfaces.cli import status as shown
 
@@ -29,12 +30,15 @@ _EGRESS: Final = "Also connect to the hosts of the endpoints that were tried lat
 @click.option("--plan", is_flag=True, help="Only show what it would do, what that locks, and what it reads.")
 async def migrate(plan: bool) -> Result:
     """Create or upgrade the tables. Safe to run at any time, also several at once and beside the processes."""
-    from leadwire.infrastructure.db import migrations
+    from leadwire.infrastructure.db import migrations, rights
 
     if plan:
         return await migration_plan.shown()
     count = await migrations.migrate()
     text = f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do"
+    if role := settings.get().service_role:
+        await rights.grant(role, settings.get().audit_retention_days)
+        text += f"; {role} may serve"
     return Result({"applied": count}, text)
 
 
@@ -132,7 +136,7 @@ async def reseal(unbound: bool) -> Result:
     seals. What versions before 0.1.0 have sealed is bound to its row. Visitors who were blocked before are not known
     again: of their networks only a hash under the key is kept.
     """
-    sealed = (*endpoints.SEALED, *accounts.SEALED, *mail.SEALED)
+    sealed = (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED)
     done = [await secret_box.reseal(secret_box.get(), column, bound=not unbound) for column in sealed]
     text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
     return Result({"sealed": sum(done)}, text)

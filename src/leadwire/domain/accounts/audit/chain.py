@@ -26,20 +26,30 @@ class Line(Struct, frozen=True):
     """An entry as it is hashed."""
 
     workspace_id: str | None
+    """The workspace whose log it is."""
     number: int
+    """Its place in the log, from 1 without gaps."""
     id: str
+    """Starts with `aud_`."""
     at: str
+    """When it happened."""
     actor: str
+    """Who did it: an address of a person, or a part of the service."""
     action: str
+    """What was done, such as `user.role_changed`."""
     subject: str
+    """What or whom it was done to."""
     detail: str
+    """What else is known, in words."""
     address: str
+    """The network that the request came from, or empty."""
 
 
-class Chained(Line, frozen=True):
-    """An entry as it is exported and sent: with its hash, in hex."""
+class AuditRecorded(Line, frozen=True):
+    """An entry of the audit log, as it is exported and as `audit.recorded` carries it."""
 
     hash: str
+    """The SHA-256 of the hash before it and of the entry, in hex."""
 
 
 class Seal(Struct, frozen=True, array_like=True):
@@ -68,9 +78,14 @@ def digest(before: bytes, entry: Line) -> bytes:
     return hashlib.sha256(before + msgspec.json.encode(entry)).digest()
 
 
-def chained(row: Any) -> Chained:
+def weight(row: Any) -> int:
+    """What a row, chained or not, adds to the digests of its chain's count: its SHA-256 as a number."""
+    return int.from_bytes(digest(ORIGIN, line(row, 0)))
+
+
+def chained(row: Any) -> AuditRecorded:
     """A chained row as it is exported."""
-    return Chained(**msgspec.structs.asdict(line(row, row["number"])), hash=row["hash"].hex())
+    return AuditRecorded(**msgspec.structs.asdict(line(row, row["number"])), hash=row["hash"].hex())
 
 
 def sealed(seal: Seal) -> bytes:

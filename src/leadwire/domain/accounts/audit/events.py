@@ -4,12 +4,12 @@ from typing import Final
 
 from leadwire.delivery.envelope import AUDIT, AuditKind
 from leadwire.delivery.outbox import Event
-from leadwire.domain.accounts.audit.chain import Chained
+from leadwire.domain.accounts.audit.chain import AuditRecorded
 from leadwire.infrastructure import clock
 
 KIND: Final[AuditKind] = AUDIT
 
 
-def recorded(workspace: str, entry: Chained) -> Event:
+def recorded(workspace: str, entry: AuditRecorded) -> Event:
     """An entry was chained. All of a workspace have one subject: an endpoint with an order gets them by number."""
     return Event(workspace=workspace, kind=KIND, at=clock.parse(entry.at), data=entry, subject=workspace)

@@ -5,17 +5,31 @@ what has been committed since: an entry that commits later gets a higher number,
 is written in the same transaction. Chains have no turns: that of a suspended workspace goes on.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import takewhile
 from typing import Final
 
 from msgspec import structs
 
 from leadwire.delivery.endpoints import table as endpoints
-from leadwire.domain.accounts.audit import events
-from leadwire.domain.accounts.audit.chain import INSTALLATION, OF_CHAIN, Seal, chained, digest, line, sealed, unsealed
-from leadwire.infrastructure import clock, db, ids, settings
-from leadwire.infrastructure.db.statements import lists, sql
+from leadwire.domain.accounts.audit import events, heads
+from leadwire.domain.accounts.audit.chain import (
+    INSTALLATION,
+    OF_CHAIN,
+    Seal,
+    chained,
+    digest,
+    line,
+    sealed,
+    unsealed,
+    weight,
+)  # fmt: skip
+from leadwire.domain.accounts.table import AuditCount
+from leadwire.infrastructure import clock, db, ids, settings, telemetry
+from leadwire.infrastructure.db.statements import columns, insert, lists, sql
+from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.jobs import Again, Claimed, Offer, job
 
 BATCH: Final = 500
@@ -45,17 +59,35 @@ SELECT (SELECT sealed FROM audit_chain WHERE id = :chain), (
 _CHAIN: Final = sql("""
 UPDATE audit_entry e SET number = given.number, hash = given.hash
 FROM unnest(:ids::text[], :numbers::bigint[], :hashes::bytea[]) AS given (id, number, hash) WHERE e.id = given.id""")
+# Add up the rows of its count. Others are skipped while a deletion of their workspace has them.
+_ADD_UP: Final = sql(f"""
+WITH parts AS (
+    DELETE FROM audit_count WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM audit_count WHERE {OF_CHAIN} FOR UPDATE SKIP LOCKED)) RETURNING entries, digests)
+INSERT INTO audit_count (id, workspace_id, entries, digests)
+SELECT :id, nullif(:chain, '{INSTALLATION}'), sum(entries), sum(digests) FROM parts HAVING count(*) > 0""")
 _SEAL: Final = sql(f"""
 INSERT INTO audit_chain (id, workspace_id, sealed) VALUES (:chain, nullif(:chain, '{INSTALLATION}'), :sealed)
-ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed""")
+ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed, head_due = true""")
 # The chains whose first entry is old.
 _OLD: Final = sql(f"""
 SELECT c.id FROM audit_chain c CROSS JOIN LATERAL (
     SELECT e.id FROM audit_entry e WHERE coalesce(e.workspace_id, '{INSTALLATION}') = c.id AND e.number IS NOT NULL
     ORDER BY e.number LIMIT 1) first WHERE first.id < :before""")
-_FIRST: Final = sql(f"SELECT id, number, hash FROM audit_entry WHERE {_OF_CHAIN} ORDER BY number LIMIT :most")
+_FIRST: Final = sql(f"SELECT * FROM audit_entry WHERE {_OF_CHAIN} ORDER BY number LIMIT :most")
 _DROP: Final = sql(f"DELETE FROM audit_entry WHERE {_OF_CHAIN} AND number <= :last")
+_KEPT: Final = sql(f"SELECT 1 FROM audit_entry WHERE {_OF_CHAIN} AND number <= :last LIMIT 1")
+_COUNT: Final = insert(*columns(AuditCount, "id workspace_id entries digests"))
+_DUE: Final = sql("SELECT id FROM audit_chain WHERE head_due")
+_ENDS: Final = sql("SELECT id, sealed FROM audit_chain WHERE id = ANY(:chains)")
+# One that somebody has, or that has become longer, is told again.
+_TOLD: Final = sql("""
+WITH free AS (
+    SELECT c.id FROM audit_chain c JOIN unnest(:ids::text[], :seals::bytea[]) AS told (id, sealed) USING (id, sealed)
+    FOR UPDATE OF c SKIP LOCKED)
+UPDATE audit_chain c SET head_due = false FROM free WHERE c.id = free.id""")
 _NOW: Final = sql("SELECT now()")
+_LONGER: Final = "PostgreSQL keeps entries for longer: run `leadwire migrate` with this LEADWIRE_AUDIT_RETENTION_DAYS"
 
 
 async def unchained() -> list[Offer]:
@@ -71,6 +103,7 @@ async def chain(job: Claimed) -> Again | None:
         rows = await _WAITING.rows(chain=job.key, most=BATCH)
         if rows:
             await _chain(rows, seal)
+            await _ADD_UP.rows(id=ids.new("aud"), chain=job.key)
     return Again() if len(rows) == BATCH else None
 
 
@@ -93,8 +126,30 @@ async def drop(job: Claimed) -> Again | None:
         if rows:
             last = rows[-1]
             await _DROP.rows(chain=job.key, last=last["number"])
+            if await _KEPT.row(chain=job.key, last=last["number"]):
+                raise OperatorError(_LONGER)
+            weights = [weight(row) for row in rows if row["in_count"]]
+            taken = {"entries": -len(weights), "digests": Decimal(-sum(weights))}
+            await _COUNT.rows(id=ids.new("aud"), workspace_id=last["workspace_id"], **taken)
             await _write(structs.replace(seal, dropped=last["number"], dropped_hash=last["hash"]))
     return Again() if len(rows) == BATCH else None
+
+
+async def due() -> list[Offer]:
+    """Return the chains that have become longer since their heads were told."""
+    return [Offer(row["id"], "") for row in await _DUE.rows()]
+
+
+@job("audit.head", batch=100, find=due)
+async def tell(batch: Sequence[Claimed]) -> None:
+    """Tell the log and LEADWIRE_AUDIT_HEAD_URL how far some chains go. Raise what `unsealed` and `send` raise."""
+    rows = await _ENDS.rows(chains=[one.key for one in batch])
+    signed = [heads.signed(unsealed(*row)) for row in rows]
+    for head in signed:
+        telemetry.log("audit.head", head=head)
+    if rows:
+        await heads.send(signed)
+        await _TOLD.rows(**lists("ids seals", rows))
 
 
 async def _oldest() -> datetime:

@@ -1,13 +1,24 @@
 """The audit log read back: listed, exported in the order of its chain, and verified from the first entry kept on."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from leadwire.domain.accounts.audit.chain import INSTALLATION, OF_CHAIN, Chained, Seal, chained, digest, line, unsealed
+from leadwire.domain.accounts.audit.chain import (
+    INSTALLATION,
+    OF_CHAIN,
+    AuditRecorded,
+    Seal,
+    chained,
+    digest,
+    line,
+    unsealed,
+    weight,
+)  # fmt: skip
+from leadwire.domain.accounts.audit.heads import Head
 from leadwire.domain.accounts.table import AuditEntry
 from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, db, ids
@@ -26,6 +37,15 @@ _SEALED: Final = sql("SELECT sealed FROM audit_chain WHERE id = :chain")
 _WAITING: Final = sql(f"""
 SELECT count(*), coalesce(min(at) < :since::timestamptz, false) FROM audit_entry
 WHERE {OF_CHAIN} AND number IS NULL""")
+# Entries that are counted and not chained, a few; and what all those of the chain should add up to.
+_UNCHAINED: Final = sql(f"SELECT * FROM audit_entry WHERE {OF_CHAIN} AND number IS NULL AND in_count")
+# Those of a workspace that is being deleted go in batches.
+_COUNT: Final = sql(f"""
+SELECT coalesce(sum(entries), 0), coalesce(sum(digests), 0) FROM audit_count WHERE {OF_CHAIN}
+HAVING NOT EXISTS (SELECT FROM workspace WHERE id = :chain AND deletion_began_at IS NOT NULL)""")
+_ENDED: Final = sql("""
+SELECT subject, max(at) AS at FROM audit_entry WHERE workspace_id IS NULL AND in_count
+    AND action IN ('workspace.deleted', 'workspace.moved_away') AND subject = ANY(:chains) GROUP BY subject""")
 # Every chain that there is, or should be.
 _CHAINS: Final = sql(f"""
 SELECT id FROM workspace UNION SELECT id FROM audit_chain UNION SELECT '{INSTALLATION}' ORDER BY 1""")
@@ -110,7 +130,7 @@ async def chains() -> list[str]:
     return [row["id"] for row in await _CHAINS.rows()]
 
 
-async def entries(chain: str, after: int = 0, since: datetime | None = None) -> AsyncIterator[Chained]:
+async def entries(chain: str, after: int = 0, since: datetime | None = None) -> AsyncIterator[AuditRecorded]:
     """The chained entries of a log by their numbers, those above `after` that were written at `since` or later."""
     async for row in _rows(chain, after):
         if since is None or row["at"] >= since:
@@ -123,8 +143,15 @@ async def ndjson(chain: str) -> AsyncIterator[bytes]:
         yield msgspec.json.encode(entry) + b"\n"
 
 
-async def verify(chain: str) -> Verified:
-    """Compute every hash of a chain again, and compare the last with the seal."""
+async def ended(chains: Collection[str]) -> dict[str, str]:
+    """When workspaces were deleted or moved away, of those with these ids. Only what the service wrote counts."""
+    return {row["subject"]: clock.iso(row["at"]) for row in await _ENDED.rows(chains=list(chains))}
+
+
+async def verify(chain: str, kept: Collection[Head] = ()) -> Verified:
+    """Compute every hash of a chain again, and compare the last with the seal, others with heads of it that were kept
+    elsewhere.
+    """
     async with db.transaction():
         await _ONE_MOMENT.rows()
         waiting, overdue = await _WAITING.one(AssertionError(), chain=chain, since=clock.ago(seconds=_SOON))
@@ -135,14 +162,22 @@ async def verify(chain: str) -> Verified:
             why = "its seal was changed, or made with a key that is not in LEADWIRE_SECRET_KEY"
             return Verified(chain, 0, 0, 0, waiting, overdue, why)
         count, number, before, fault = 0, seal.dropped, seal.dropped_hash, None
+        numbers, hashes = {head.number for head in kept}, {number: before}
+        unchained = await _UNCHAINED.rows(chain=chain)
+        counted, digests = len(unchained), sum(map(weight, unchained))
         async for row in _rows(chain):
             if fault := _fault(row, number, before, seal):
                 break
             count, number, before = count + 1, row["number"], row["hash"]
+            if number in numbers:
+                hashes[number] = before
+            if row["in_count"]:
+                counted, digests = counted + 1, digests + weight(row)
         if not fault and number < seal.last:
             fault = _missing(number + 1, seal.last)
         elif not fault and before != seal.last_hash:
             fault = f"entry {number} is not the one that was sealed: the log was written anew"
+        fault = fault or _disowned(kept, hashes) or await _miscounted(chain, counted, digests)
         return Verified(chain, count, number - count + 1, number, waiting, overdue, fault)
 
 
@@ -160,6 +195,24 @@ def _fault(row: db.Row, number: int, before: bytes, seal: Seal) -> str | None:
     if row["hash"] != digest(before, line(row, here)):
         return f"{at} was changed or put in, or the hash of the one before it was changed"
     return None
+
+
+def _disowned(kept: Collection[Head], hashes: Mapping[int, bytes]) -> str | None:
+    """What is wrong when a chain is not what its heads say, by the hashes at their numbers. The first number of these
+    is that of the last entry that was dropped.
+    """
+    for head in sorted(kept, key=lambda head: head.number):
+        if head.number >= min(hashes) and hashes.get(head.number, b"").hex() != head.hash:
+            return f"entry {head.number} is gone, or not that of the head of {head.at}: the log was put back"
+    return None
+
+
+async def _miscounted(chain: str, counted: int, digests: int) -> str | None:
+    """What is wrong when the entries of a chain that say that they are counted are not those of its count."""
+    written, total = await _COUNT.row(chain=chain) or (counted, digests)
+    if written != counted:
+        return f"{written} entries were written and counted, and {counted} of these are here"
+    return None if total == digests else "an entry was changed or replaced before it was chained"
 
 
 def _missing(first: int, last: int) -> str:

@@ -156,11 +156,13 @@ def _of_server_itself(settings: Settings) -> dict[str, _Check]:
 
 def _of_rows(settings: Settings) -> dict[str, _Check]:
     return {
+        "role of the service": postgres.role(),
         "dead rows": work.dead_rows(),
         "search": work.search(),
         "secret key fits": postgres.secret_key(),
         "quotas": postgres.workspaces(),
         "operators": postgres.operators(settings),
+        "domains": postgres.email_domains(),
         "background work": postgres.background(),
         "client certificates": sending.ending(),
     }

@@ -68,9 +68,12 @@ def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     plain = settings.public_url.startswith("http:")  # as that of a running `up`, whose settings a command takes over
     serves = settings.public_url.startswith("https:") or bool(environ.get("LEADWIRE_DATABASE_URL") and not plain)
     address, proxies = settings.public_url, ", ".join(map(str, settings.trusted_proxies))
+    widest = {4: 24, 6: 64}
+    wide = [one for one in settings.trusted_proxies if one.prefixlen < widest[one.version] and not one.is_loopback]
     return [
         unless(serves and not address, "public address", address or "taken from each request"),
         unless(serves and not proxies, "trusted proxies", proxies or "none"),
+        unless(bool(wide), "trusted networks", f"{', '.join(map(str, wide))} is wide" if wide else "narrow"),
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.delivery.monitoring import holders
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import pooler
@@ -49,6 +50,9 @@ SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a standby') AS
     coalesce(state, 'streaming') AS state, coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery()
         THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END, replay_lsn), 0)::bigint AS behind
 FROM pg_stat_replication WHERE state IS NULL OR state IN ('catchup', 'streaming') ORDER BY 1""")
+_ROLE: Final = sql("""
+SELECT current_user || CASE WHEN row_security_active('audit_entry') THEN ' may only add to the audit log'
+    ELSE ' owns the tables, and could change the audit log' END""")
 _SETTINGS: Final = sql("SELECT name, setting FROM pg_settings WHERE name = ANY(:names)")
 
 
@@ -101,6 +105,11 @@ async def secret_key() -> list[Finding]:
     return [Finding(about, "ok", f"it opens the secrets of {secrets.endpoints} endpoints")]
 
 
+async def role() -> Finding:
+    """Who we are to the server, and whether the audit log is safe from us."""
+    return Finding("role of the service", "ok", await _ROLE.value())
+
+
 async def clocks() -> Finding:
     """Return how far PostgreSQL's clock, which decides what is due, is from ours, which is in ids."""
     sent = clock.now().timestamp()
@@ -132,6 +141,12 @@ async def operators(settings: Settings) -> Finding:
         told.append("nobody is one")
     made = ", ".join(name for name, operates in people.items() if operates)
     return unless(bool(told), "operators", "; ".join(told) or made or "there is no account yet")
+
+
+async def email_domains() -> Finding:
+    """Whether workspaces rely on domains that they have not proven, from before proofs were asked for."""
+    told = [f"{name} until {day}" for name, day in await domains.taken_over()]
+    return unless(bool(told), "domains", f"not proven: {', '.join(told)}" if told else "none counts without a proof")
 
 
 async def background() -> Finding:

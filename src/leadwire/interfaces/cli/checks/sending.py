@@ -57,7 +57,7 @@ async def mail(settings: Settings) -> Finding:
     """Whether the mail server answers, speaks TLS as it should and lets us in. Nothing is sent."""
     about, server = "mail server", settings.smtp_url
     if server is None or server.is_mailbox:
-        where = "kept, and shown at /dev/mail" if server else _NO_MAIL
+        where = "kept, and shown at the address that `leadwire up` prints" if server else _NO_MAIL
         open_to_all = server is not None and settings.public_url.startswith("https:")
         return unless(open_to_all, about, where)
     try:

@@ -1,10 +1,10 @@
 """Whether work succeeds, which is more than that a server answers: who waits for whom, and a change that is undone."""
 
 import asyncio
-import shutil
 from collections.abc import Callable
 from typing import Final
 
+from leadwire.delivery.monitoring import holders
 from leadwire.domain.search import reads as documents
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.locks import blockers
@@ -27,10 +27,6 @@ _FILL: Final = sql("CREATE TEMPORARY TABLE probe ON COMMIT DROP AS SELECT genera
 _ARCHIVER: Final = sql("""
 SELECT last_failed_wal, extract(epoch FROM now() - last_failed_time)::int AS seconds FROM pg_stat_archiver
 WHERE last_failed_time > coalesce(last_archived_time, '-infinity') AND current_setting('archive_mode') <> 'off'""")
-# Where the server's files are, on this machine; only superusers and pg_read_all_settings are told.
-_FILES: Final = sql("""
-SELECT setting FROM pg_settings WHERE name = 'data_directory'
-    AND (inet_server_addr() IS NULL OR inet_server_addr() = inet_client_addr())""")
 _DEAD: Final = sql("""
 SELECT relname AS name, n_dead_tup AS dead FROM pg_stat_user_tables
 WHERE relname IN ('delivery', 'job', 'outbox', 'webhook_endpoint') ORDER BY n_dead_tup DESC LIMIT 1""")
@@ -71,15 +67,11 @@ async def archiver() -> Finding:
 
 async def space() -> Finding:
     """Whether the server's disk has room; it is known where its files are on this machine."""
-    about, folder = "space", await _FILES.value()
-    try:
-        disk = shutil.disk_usage(folder) if folder else None
-    except OSError:
-        disk = None
+    disk = await holders.disk()
     if not disk:
-        return Finding(about, "ok", "not known from here; ask the disk of PostgreSQL: df -h")
-    says = f"{disk.free >> 20:,} MiB of {disk.total >> 20:,} MiB are free at {folder}"
-    return unless(disk.free < _LEAST_FREE * disk.total, about, says)
+        return Finding("space", "ok", "not known from here; ask the disk of PostgreSQL: df -h")
+    says = f"{disk.free >> 20:,} MiB of {disk.total >> 20:,} MiB are free at {disk.folder}"
+    return unless(disk.free < _LEAST_FREE * disk.total, "space", says)
 
 
 async def dead_rows() -> Finding:

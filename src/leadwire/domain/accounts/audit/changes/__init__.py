@@ -7,21 +7,27 @@ They name fields of leads, never what these hold: an erasure could not reach tha
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from typing import Final
 
 from msgspec import Struct, structs
 
+from leadwire.domain.accounts.audit.chain import weight
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.table import AuditEntry
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import columns, insert
+from leadwire.infrastructure.db.statements import sql
 
 LONGEST: Final = 8000
 """Characters of a detail that are kept: an entry has to fit into a webhook."""
 _BUNDLED: Final = 900.0  # seconds in which one person's reads of one thing are one entry
 _REMEMBERED: Final = 50_000
 
-_ADD: Final = insert(*columns(AuditEntry, "id workspace_id at actor action subject detail address"))
+# One statement: the entry and its count are sent together, and nobody waits for the row of another.
+_ADD: Final = sql("""
+WITH count AS (
+    INSERT INTO audit_count (id, workspace_id, entries, digests) VALUES (:id, :workspace_id, 1, :digest))
+INSERT INTO audit_entry (id, workspace_id, at, actor, action, subject, detail, address, in_count)
+VALUES (:id, :workspace_id, :at, :actor, :action, :subject, :detail, :address, true)""")
 
 _read: dict[tuple[str, str, str, str], float] = {}  # who read what, and until when, by time.monotonic
 
@@ -72,5 +78,6 @@ async def record_read(person: Person, entry: Entry) -> None:
 
 
 async def _add(workspace: str | None, actor: str, entry: Entry, address: str) -> None:
-    values = structs.asdict(entry) | {"detail": entry.detail[:LONGEST]}
-    await _ADD.rows(id=ids.new("aud"), workspace_id=workspace, at=clock.now(), actor=actor, address=address, **values)
+    row = structs.asdict(entry) | {"detail": entry.detail[:LONGEST], "id": ids.new("aud"), "at": clock.now()}
+    row |= {"workspace_id": workspace, "actor": actor, "address": address}
+    await _ADD.rows(**row, digest=Decimal(weight(row)))

@@ -1,0 +1,180 @@
+"""A role of PostgreSQL that serves everything, and takes nothing from the audit log."""
+
+import asyncio
+import json
+from datetime import timedelta
+from functools import partial
+
+import asyncpg
+import pytest
+from msgspec import structs
+
+from leadwire.delivery.relay import partitions
+from leadwire.domain.accounts.audit import reads as audit_log
+from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.workspaces import fence
+from leadwire.infrastructure import clock, db, ids, secret_box, settings
+from leadwire.infrastructure.db import other
+from leadwire.infrastructure.jobs.kinds import KINDS
+from leadwire.infrastructure.jobs.reads import listed
+from leadwire.infrastructure.secret_box import SecretBox
+from leadwire.processes.background import find_kinds
+from tests import jobs, make
+from tests.delivery.elsewhere import moved_to
+from tests.delivery.test_reseal import OLD, SEALED, key
+from tests.delivery.wired import endpoint
+from tests.domain.accounts.audit.test_chain import chained, details, fault, noted
+from tests.flows.commands import refused, run, settings_on
+from tests.interfaces.web.conftest import signed_in
+
+ROLE = "leadwire_service"
+
+
+@pytest.fixture(scope="module")
+async def owner(servers, connected):
+    """The settings of the owner of a database's tables, who has let the role serve for 100 days of the audit log."""
+    url = servers.database_url.replace("/leadwire?", "/served?")
+    chosen = settings_on(servers, DATABASE_URL=url, SERVICE_ROLE=ROLE, AUDIT_RETENTION_DAYS="100")
+    await db.rows("CREATE DATABASE served")
+    assert f'role "{ROLE}" does not exist' in refused(await asyncio.to_thread(run, "migrate", **chosen))
+    await db.rows(f"CREATE ROLE {ROLE} LOGIN")
+    done = await asyncio.to_thread(run, "migrate", **chosen)
+    assert done.stdout == f"nothing to do; {ROLE} may serve\n"
+    yield chosen
+    await db.rows("DROP DATABASE served WITH (FORCE)")
+    await db.rows(f"DROP ROLE {ROLE}")
+
+
+@pytest.fixture
+async def service(owner, database):
+    """The settings of a process that serves, as this one does."""
+    url = owner["DATABASE_URL"].replace("//postgres@", f"//{ROLE}@")
+    async with moved_to(url, connections=10):
+        assert await db.value("SELECT current_user") == ROLE
+        yield owner | {"DATABASE_URL": url, "SERVICE_ROLE": ""}
+
+
+async def by(settings, statement):
+    connection = await asyncpg.connect(settings["DATABASE_URL"])
+    await connection.execute(statement)
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "TRUNCATE audit_entry",
+        "UPDATE audit_entry SET action = 'bot.look_changed'",
+        "UPDATE audit_entry SET at = '2000-01-01'",
+        "UPDATE audit_entry SET in_count = false",
+        "DELETE FROM audit_chain",
+        "DELETE FROM workspace",
+        "DROP TABLE audit_entry",
+        "ALTER TABLE audit_entry DISABLE TRIGGER ALL",
+        "ALTER TABLE audit_entry DISABLE ROW LEVEL SECURITY",
+        "DROP POLICY past_retention ON audit_entry",
+        "CREATE TRIGGER swallow BEFORE INSERT ON audit_entry FOR EACH ROW EXECUTE FUNCTION refuse_change()",
+        "CREATE RULE swallow AS ON INSERT TO audit_entry DO INSTEAD NOTHING",
+        "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "ALTER FUNCTION make_event_partitions SECURITY INVOKER",
+        "CREATE TABLE mine (id int)",
+        "DELETE FROM migration",
+        "SET ROLE postgres",
+    ],
+)
+async def test_nothing_is_taken_from_the_log(service, workspace, statement):
+    await noted(workspace, "a")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await db.rows(statement)
+
+
+async def test_what_is_past_retention_goes_and_nothing_else(service, workspace, monkeypatch):
+    past = clock.ago(days=101)
+    with monkeypatch.context() as patched, clock.at(past):
+        patched.setattr(ids, "new", lambda kind: ids.floor(kind, past))
+        await noted(workspace, "old")
+    await noted(workspace, "new")
+    await chained()
+    assert await db.rows("DELETE FROM audit_entry WHERE detail = 'new' RETURNING id") == []
+
+    chosen = structs.replace(settings.get(), audit_retention_days=100)
+    monkeypatch.setattr(settings, "get", lambda: chosen)
+    await jobs.run("audit.drop")
+    assert await details(workspace) == ["new"]
+    assert await fault(workspace) is None
+
+    chosen = structs.replace(chosen, audit_retention_days=-1)
+    await jobs.run("audit.drop")
+    assert await details(workspace) == ["new"]
+    errors = {job.key: job.error for job in await listed("audit.drop", None, 100)}
+    assert "PostgreSQL keeps entries for longer" in errors[workspace]
+
+
+async def test_it_serves_and_delivers_and_tidies_up(service, workspace, client, bot, wire, receiver):
+    await endpoint(workspace, receiver.url, "lead.created", "audit.recorded")
+    async with signed_in(workspace, "admin", "ada@example.org") as web:
+        lead = await make.somebody(workspace, bot)
+        assert (await client.patch(f"/v1/leads/{lead.id}", json={"name": "Ada"})).status_code == 200
+        await web.open(f"/leads/{lead.id}")
+    find_kinds()
+    await jobs.run(*KINDS)
+    await wire.turn()
+    assert {one.event for one in receiver.deliveries} == {"lead.created", "audit.recorded"}
+    await privacy.erase_lead(workspace, lead.id)
+    old = (clock.now() - timedelta(days=40)).date()
+    await db.rows("SELECT make_event_partitions($1, $1)", old)
+    assert await partitions.maintain(30) == ([], [old])
+    assert await db.value("SELECT count(*) FROM job WHERE error IS NOT NULL") == 0
+    assert await fault(workspace) is None
+    new = key()
+    for keys in ((new, OLD), (OLD, new)):
+        assert sum([await secret_box.reseal(SecretBox(keys), column) for column in SEALED]) > 0
+
+
+async def test_the_owner_moves_and_deletes_workspaces(owner, service, workspace, bot):
+    await make.somebody(workspace, bot)
+    await chained()
+    delete = partial(run, "workspaces", "delete", workspace, "--yes", "Test")
+    said = refused(await asyncio.to_thread(delete, **service))
+    assert said.endswith("the database refuses: permission denied for table workspace")
+    assert await audit_log.verify(workspace)
+
+    async with other.connected(owner["DATABASE_URL"]) as theirs:
+        await fence.build(theirs, workspace)
+        await fence.close(theirs, workspace)
+        with pytest.raises(db.Moving):
+            await make.somebody(workspace, bot)
+    assert (await asyncio.to_thread(delete, **owner)).returncode == 0
+    assert await db.value("SELECT count(*) FROM audit_entry WHERE workspace_id = $1", workspace) == 0
+
+
+async def test_the_doctor_says_who_serves(owner, service):
+    says, wrong = [], []
+    for environment in (owner, service):
+        found = json.loads((await asyncio.to_thread(run, "doctor", "--json", **environment)).stdout)["findings"]
+        says += [one["says"] for one in found if one["about"] == "role of the service"]
+        wrong.append({one["about"] for one in found if one["level"] != "ok"})
+    assert says == [
+        "postgres owns the tables, and could change the audit log",
+        f"{ROLE} may only add to the audit log",
+    ]  # fmt: skip
+    assert wrong[0] == wrong[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [
+        ("GRANT postgres TO {}", "REVOKE postgres FROM {}"),
+        ("ALTER ROLE {} BYPASSRLS", "ALTER ROLE {} NOBYPASSRLS"),
+        ("ALTER ROLE {} CREATEROLE", "ALTER ROLE {} NOCREATEROLE"),
+        ("GRANT CREATE ON SCHEMA public TO PUBLIC", "REVOKE CREATE ON SCHEMA public FROM PUBLIC"),
+        ("GRANT TRUNCATE ON audit_entry TO PUBLIC", "REVOKE TRUNCATE ON audit_entry FROM PUBLIC"),
+    ],
+)
+async def test_a_role_that_has_more_from_elsewhere_is_refused(owner, more, less):
+    await by(owner, more.format(ROLE))
+    try:
+        assert f"{ROLE} could still change the audit log" in refused(await asyncio.to_thread(run, "migrate", **owner))
+    finally:
+        await by(owner, less.format(ROLE))

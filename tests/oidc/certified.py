@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 import httpx
 
 from leadwire.domain.accounts.sso import changes as sso
-from tests import npm
+from tests import make, npm
 
 FOLDER = Path(__file__).with_name("oidc_provider")
 FILES = ("package.json", "package-lock.json", "server.js")
@@ -54,6 +54,8 @@ async def registered(workspace, issuer, ours, **more):
         "name": "Acme ID", "client_id": made["client_id"], "client_secret": made["client_secret"],
         "domains": ["example.org"], "trusts_email": False, "default_role": "agent", "role_claim": "", "roles": {},
     }  # fmt: skip
+    for domain in (given | more)["domains"]:
+        await make.domain(workspace, domain)
     await sso.configure(workspace, provider, sso.Setup(**given | more))
     return provider
 

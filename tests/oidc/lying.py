@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.sso import discovery
+from tests import make
 from tests.serving import on_socket
 
 CLIENT, SECRET, EMAIL = "leadwire-client", "s3cret & more", "grace@example.org"
@@ -150,6 +151,8 @@ async def set_up(workspace, issuer, name="Acme ID", secret=SECRET, **more):
         "name": name, "client_id": CLIENT, "client_secret": secret, "domains": ["example.org"], "trusts_email": False,
         "default_role": "viewer", "role_claim": "", "roles": {},
     }  # fmt: skip
+    for domain in (given | more)["domains"]:
+        await make.domain(workspace, domain)
     await sso.configure(workspace, made, sso.Setup(**given | more))
     return made
 

@@ -331,13 +331,13 @@ async def test_step_up_takes_a_new_sign_in_at_the_provider(stranger, workspace, 
     ("claims", "fault"),
     [
         ({}, "not_anew"),
-        ({"auth_time": int(time.time()) - 3600}, "not_anew"),
-        ({"auth_time": int(time.time()) + 3600, "sub": "eve-1"}, "another_person"),
+        ({"auth_time": -3600}, "not_anew"),  # seconds from now
+        ({"auth_time": 3600, "sub": "eve-1"}, "another_person"),
     ],
 )
 async def test_an_old_sign_in_or_somebody_else_confirms_nothing(stranger, provider, liar, claims, fault):
     await through(stranger, provider, liar)
-    liar.claims = claims
+    liar.claims = {**claims, "auth_time": int(time.time()) + claims["auth_time"]} if "auth_time" in claims else claims
     assert fault in (await through(stranger, provider, liar, "?confirm=1")).text
     assert await db.value("SELECT confirmed_at < now() - interval '1 hour' FROM user_session")
 
@@ -355,8 +355,10 @@ async def test_a_password_confirms_nothing_for_who_came_from_a_provider(agent, s
 
 
 async def logged_out(liar, provider, status=200, **claims):
+    header, liar.header = liar.header, {"typ": "logout+jwt", **liar.header}
+    token = liar.token(**{"jti": f"j-{time.time()}", **LOGOUT, **claims})
+    liar.header = header
     async with browser() as back:
-        token = liar.token(**{"jti": f"j-{time.time()}", **LOGOUT, **claims})
         answer = await back.post(f"/sso/{provider}/logout", data={"logout_token": token})
     assert answer.status_code == status, answer.text[-500:]
     return answer.text
@@ -403,6 +405,22 @@ async def test_what_is_no_logout_token_ends_nothing(stranger, provider, liar, cl
     await through(stranger, provider, liar)
     assert fault in await logged_out(liar, provider, 400, **claims)
     assert await sessions() == 1
+
+
+@pytest.mark.parametrize("typ", ["at+jwt", "secevent+jwt"])
+async def test_a_token_of_another_type_ends_nothing(stranger, provider, liar, typ):
+    await through(stranger, provider, liar)
+    liar.header = {"typ": typ}
+    assert "another kind" in await logged_out(liar, provider, 400)
+    assert await sessions() == 1
+
+
+@pytest.mark.parametrize("typ", [None, "JWT", "application/logout+JWT"])
+async def test_not_every_provider_names_the_type_of_a_logout_token(stranger, provider, liar, typ):
+    await through(stranger, provider, liar)
+    liar.header = {"typ": typ}
+    await logged_out(liar, provider)
+    assert await sessions() == 0
 
 
 @pytest.mark.parametrize("mangle", [without_signature, with_public_key_as_secret])

@@ -107,9 +107,14 @@ async def finish(provider: Provider, flow: Flow, callback: str, query: Mapping[s
     return await _completed(claims, metadata, answer.access_token) if lacks and metadata.userinfo_endpoint else claims
 
 
-async def verified(provider: Provider, metadata: Metadata, token: str) -> Claims:
-    """What a token claims that this provider issued for us and that is valid now. Raise SignOnRefused."""
+async def verified(provider: Provider, metadata: Metadata, token: str, kind: str = "jwt") -> Claims:
+    """What a token claims that this provider issued for us and that is valid now. Raise SignOnRefused.
+
+    Not every provider names the type of its tokens; one that does must name this `kind` (RFC 8725 section 3.11).
+    """
     header = tokens.header_of(token)
+    if header.kind not in ("jwt", kind):
+        raise SignOnRefused("wrong_type", header.typ)
     claims = tokens.claims_of(token, await discovery.key_for(header, metadata.jwks_uri))
     tokens.check(claims, provider.issuer, provider.client_id, clock.now().timestamp())
     return claims

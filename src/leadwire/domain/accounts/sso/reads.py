@@ -5,9 +5,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from leadwire.domain.accounts.domains.reads import COUNTS
 from leadwire.domain.accounts.schema import Role
-from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
-from leadwire.infrastructure import email_address
+from leadwire.domain.accounts.table import IdentityProvider, Workspace
+from leadwire.infrastructure import clock, email_address
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
@@ -19,28 +20,24 @@ _FIND: Final = statement(
     .where(if_given(IdentityProvider.workspace_id, "workspace"), if_given(IdentityProvider.id, "id"))
     .order_by("created_at", "id")
 )
-# The providers that may assert an address of this domain. Anybody can enter any domain, so it has to be one of which
-# people have accounts in that workspace and in no other: nobody is led to a provider of strangers. With two @, as older
-# versions took it from a provider, an address is of no domain.
-_OF_DOMAIN: Final = "split_part(lower(u.email), '@', 2) = :domain AND u.email NOT LIKE '%@%@%'"
+# The providers that may assert an address of this domain. Where it was taken over, anybody may have entered it: then it
+# has to be one of which people have accounts in that workspace and in no other, so that nobody is led to a provider of
+# strangers. With two @, as older versions took it from a provider, an address is of no domain.
+_OF_DOMAIN: Final = "split_part(lower(u.email_address), '@', 2) = :domain AND u.email_address NOT LIKE '%@%@%'"
 _FOR_DOMAIN: Final = sql(f"""
 SELECT p.id, p.name FROM identity_provider p JOIN workspace w ON w.id = p.workspace_id
+JOIN email_domain d ON d.workspace_id = p.workspace_id AND d.domain = :domain AND {COUNTS}
 WHERE p.domains @> ARRAY[:domain] AND p.client_secret IS NOT NULL AND w.suspended_at IS NULL
-    AND EXISTS (SELECT 1 FROM user_account u WHERE {_OF_DOMAIN} AND u.workspace_id = p.workspace_id)
-    AND NOT EXISTS (SELECT 1 FROM user_account u WHERE {_OF_DOMAIN} AND u.workspace_id <> p.workspace_id)
+    AND (d.proven_at IS NOT NULL OR (
+        EXISTS (SELECT 1 FROM user_account u WHERE {_OF_DOMAIN} AND u.workspace_id = p.workspace_id)
+        AND NOT EXISTS (SELECT 1 FROM user_account u WHERE {_OF_DOMAIN} AND u.workspace_id <> p.workspace_id)))
 ORDER BY p.created_at, p.id""")
 
 _IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(Workspace.id == param("workspace")))
 # The admins who have a password, oldest account first.
-admins: Final = statement(
-    UserAccount.select("id", "email", "break_glass")
-    .where(
-        UserAccount.workspace_id == param("workspace"),
-        UserAccount.role == "admin",
-        UserAccount.password_hash.is_not_null(),
-    )
-    .order_by("created_at", "id")
-).rows
+admins: Final = sql("""
+SELECT u.id, u.email_address AS email, break_glass FROM user_account u JOIN login l ON l.id = u.login_id
+WHERE workspace_id = :workspace AND role = 'admin' AND l.password_hash IS NOT NULL ORDER BY created_at, u.id""").rows
 
 
 class Provider(Struct, frozen=True):
@@ -80,7 +77,7 @@ async def for_email(email: str) -> list[tuple[str, str]]:
         domain = email_address.read(email).ascii_domain.lower()
     except ValueError:
         return []
-    return [(row["id"], row["name"]) for row in await _FOR_DOMAIN.rows(domain=domain)]
+    return [(row["id"], row["name"]) for row in await _FOR_DOMAIN.rows(domain=domain, now=clock.now())]
 
 
 async def is_enforced(workspace: str) -> bool:

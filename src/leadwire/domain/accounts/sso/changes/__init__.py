@@ -1,6 +1,5 @@
 """A workspace's providers, whether people may still sign in by password, and who may in any case."""
 
-import re
 from typing import Final
 
 import msgspec
@@ -9,6 +8,7 @@ from piccolo.querystring import QueryString
 
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.domains.reads import counting
 from leadwire.domain.accounts.schema import Person, Role
 from leadwire.domain.accounts.sso import reads
 from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
@@ -18,11 +18,6 @@ from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_
 
 _MOST: Final = 20  # providers, domains of one, and values of a claim
 _LONGEST: Final = 255
-_DOMAIN: Final = re.compile(r"(?=.{4,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
-_PUBLIC_MAIL: Final = frozenset((
-    "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "yahoo.com", "icloud.com",
-    "me.com", "aol.com", "gmx.de", "gmx.net", "gmx.com", "web.de", "proton.me", "protonmail.com", "mail.com",
-))  # fmt: skip
 
 _ONE: Final = (IdentityProvider.workspace_id == param("workspace"), IdentityProvider.id == param("id"))
 _ADD: Final = insert(*columns(IdentityProvider, "id workspace_id name issuer client_id domains role_claim created_at"))
@@ -41,7 +36,7 @@ _ENFORCE: Final = statement(Workspace.update(sso_enforced=param("enforced")).whe
 _WITH_PASSWORD: Final = (
     UserAccount.workspace_id == param("workspace"),
     UserAccount.role == "admin",
-    UserAccount.password_hash.is_not_null(),
+    QueryString("EXISTS (SELECT 1 FROM login l WHERE l.id = {} AND password_hash IS NOT NULL)", UserAccount.login_id),
 )
 _SET_BREAK_GLASS: Final = statement(
     UserAccount.update(break_glass=param("on"))
@@ -89,17 +84,18 @@ async def add(workspace: str, name: str, issuer: str) -> str:
 async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
     """Set a provider up. Return what changed, for the audit log. Raise NotFound, Invalid."""
     domains = list(dict.fromkeys(one.lower().removeprefix("@") for one in setup.domains))
-    if not 0 < len(domains) <= _MOST or not all(map(_DOMAIN.fullmatch, domains)):
+    if not 0 < len(domains) <= _MOST:
         raise invalid_field("/domains", "wrong_value", f"1 to {_MOST} domains, such as example.com.")
-    if public := _PUBLIC_MAIL.intersection(domains):
-        message = f"Anybody can have an address at {min(public)}: name domains of your own."
-        raise invalid_field("/domains", "public_mail", message)
     if len(setup.roles) > _MOST or (setup.roles and not setup.role_claim):
         message = f"At most {_MOST} values, and the claim that they are in."
         raise invalid_field("/roles", "wrong_value", message)
     secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
     async with db.transaction():
         before = await reads.one(provider_id, workspace)
+        added = {one for one in domains if one not in before.domains}
+        if unproven := added - await counting(workspace, added):
+            message = f"{min(unproven)} is not proven: add it under Single sign-on, Domains."
+            raise invalid_field("/domains", "not_proven", message)
         if secret is None and before.client_secret is None:
             raise invalid_field("/client_secret", "required", "The secret that the provider shows once.")
         after = msgspec.structs.asdict(setup) | {
@@ -159,7 +155,7 @@ async def set_break_glass(workspace: str, user_id: str, *, on: bool) -> str:
     async with db.transaction():
         enforced = await _locked(workspace)
         missing = NotFound("There is no such admin with a password.")
-        email: str = (await _SET_BREAK_GLASS.one(missing, workspace=workspace, id=user_id, on=on))["email"]
+        email: str = (await _SET_BREAK_GLASS.one(missing, workspace=workspace, id=user_id, on=on))["email_address"]
         if enforced and not await _COUNT_BREAK_GLASS.value(workspace=workspace):
             raise Conflict("The last emergency account stays one while single sign-on is enforced.")
     return email

@@ -8,20 +8,20 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.domain.accounts import keys, quotas
+from leadwire.domain.accounts import closed, joining, keys
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.changes import team
-from leadwire.domain.accounts.schema import ROLES, Person, Role
+from leadwire.domain.accounts.schema import ROLES, Person, Role, full_name
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.sso import discovery, flow, tokens
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
-from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserAccount, UserIdentity
+from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserIdentity
 from leadwire.infrastructure import clock, db, email_address, ids, telemetry
 from leadwire.infrastructure.db.statements import NOW, columns, insert, named, param, statement
-from leadwire.infrastructure.errors import Conflict, WorkspaceSuspended
+from leadwire.infrastructure.errors import Conflict
 
 _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
 
@@ -34,10 +34,6 @@ _USE_INVITATION: Final = statement(
 )
 _LINK: Final = insert(
     *UserIdentity.all_columns(), end="ON CONFLICT (provider_id, subject) DO UPDATE SET user_id = excluded.user_id"
-)
-_ADD: Final = insert(
-    *columns(UserAccount, "id workspace_id email role created_at"),
-    end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
 )
 _USE: Final = insert(*columns(SignOnUsed, "hash provider_id until"), end="ON CONFLICT DO NOTHING RETURNING hash")
 # Deletes what would be refused for its age by now.
@@ -63,14 +59,20 @@ async def sign_in(provider: Provider, claims: Claims, browser: Browser) -> str:
     Raise SignOnRefused, WorkspaceSuspended, QuotaExceeded.
     """
     telemetry.set_workspace(provider.workspace)
-    email, role = _email(provider, claims), _role(provider, claims)
+    (email, domain), role = _email(provider, claims), _role(provider, claims)
     async with db.transaction():
-        locked = await _LOCK.one(SignOnRefused("not_set_up"), provider=provider.id)
+        locked = await _LOCK.one(SignOnRefused("not_set_up"), provider=provider.id, domain=domain, now=clock.now())
         if locked["suspended"]:
-            raise WorkspaceSuspended
+            raise await closed.reason(provider.workspace)
+        if not locked["counts"]:
+            raise SignOnRefused("domain_not_proven", domain)
         identity = await _KNOWN.row(provider=provider.id, subject=claims.sub)
         known = _Found(*identity) if identity and identity["id"] else await _with_address(provider, email)
-        found = known or await _made(provider, email, role, browser.address, again=identity is not None)
+        found = known or await _made(
+            provider, email, role, browser.address, again=identity is not None, name=claims.every.get("name")
+        )
+        if locked["proven"] and claims.email_is_verified:
+            await joining.vouch(provider.workspace, found.user_id, email)
         link = {"provider_id": provider.id, "subject": claims.sub, "user_id": found.user_id}
         await _LINK.rows(id=ids.new("uid"), workspace_id=provider.workspace, created_at=clock.now(), **link)
         at, confirmed_at = (provider.id, claims.sid), _confirmed_at(claims)
@@ -94,8 +96,8 @@ async def confirm(provider: Provider, claims: Claims, person: Person) -> None:
 
 async def sign_out(provider: Provider, token: str) -> int:
     """End the sessions that a logout token is about. Return how many. Raise SignOnRefused."""
-    claims = await flow.verified(provider, await discovery.metadata(provider.issuer), token)
-    tokens.check_logout(claims, clock.now().timestamp())
+    claims = await flow.verified(provider, await discovery.metadata(provider.issuer), token, "logout+jwt")
+    tokens.check_logout(claims)
     async with db.transaction():
         await use_once(provider, f"logout {claims.jti}")
         ended = len(await _END.rows(provider=provider.id, sid=claims.sid, subject=claims.sub))
@@ -104,8 +106,8 @@ async def sign_out(provider: Provider, token: str) -> int:
     return ended
 
 
-def _email(provider: Provider, claims: Claims) -> str:
-    """The address that the provider vouches for, in lower case. Raise SignOnRefused."""
+def _email(provider: Provider, claims: Claims) -> tuple[str, str]:
+    """The address that the provider vouches for, in lower case, and its domain. Raise SignOnRefused."""
     email = (claims.email or "").strip().lower()
     try:
         domain = email_address.read(email).ascii_domain
@@ -115,7 +117,7 @@ def _email(provider: Provider, claims: Claims) -> str:
         raise SignOnRefused("foreign_domain")
     if not (claims.email_is_verified or provider.trusts_email):
         raise SignOnRefused("email_not_verified")
-    return email
+    return email, domain
 
 
 def _role(provider: Provider, claims: Claims) -> Role | None:
@@ -137,7 +139,9 @@ async def _with_address(provider: Provider, email: str) -> _Found | None:
     return _Found(*found[:3]) if found else None
 
 
-async def _made(provider: Provider, email: str, role: Role | None, address: str, *, again: bool) -> _Found:
+async def _made(
+    provider: Provider, email: str, role: Role | None, address: str, *, again: bool, name: object
+) -> _Found:
     """A new account: with the role of the claim, of an open invitation, or the default one. Raise SignOnRefused.
 
     `again`: they had one, which an admin has removed. Then only an invitation helps.
@@ -148,12 +152,9 @@ async def _made(provider: Provider, email: str, role: Role | None, address: str,
         raise SignOnRefused("removed")
     if role is None:
         raise SignOnRefused("no_account")
-    user_id = ids.new("user")
-    added = {"id": user_id, "workspace_id": provider.workspace, "email": email, "role": role}
-    await _ADD.one(SignOnRefused("no_address"), **added, created_at=clock.now())  # refused: it is in another workspace
-    await quotas.check(provider.workspace, "users", team.COUNT_PEOPLE, now=clock.now())
-    await audit.record(provider.workspace, email, audit.Entry("user.joined", email, role), address)
-    return _Found(user_id, email, role)
+    # With a login of its own, whoever has this address elsewhere: a workspace chooses its provider itself.
+    called = full_name(name) if isinstance(name, str) else None
+    return _Found(await joining.add(provider.workspace, email, role, address, name=called), email, role)
 
 
 async def _give(provider: Provider, found: _Found, role: Role, address: str) -> None:

@@ -1,14 +1,18 @@
 """What asks for the password again, what a changed endpoint loses, and what the audit log says of both."""
 
 import re
+from pathlib import Path
 
 import pytest
+from ops.tenants.things import Things
 
 from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from leadwire.interfaces.web import router
 from tests import make
+
+SECURITY = Path(__file__).parents[3] / "ops" / "security.md"
 
 OLD, NEW = "http://127.0.0.1:9001/hook", "http://127.0.0.1:9002/hook"
 
@@ -21,6 +25,20 @@ async def time_passes() -> None:
 async def noted(action: str) -> list[str]:
     found = await db.rows("SELECT detail FROM audit_entry WHERE action = $1 ORDER BY id", action)
     return [row["detail"] for row in found]
+
+
+def listed() -> list[str]:
+    """A row for each part of the web area: what asks, and what does not."""
+    parts: dict[str, tuple[list[str], list[str]]] = {}
+    for one in router.DECLARED:
+        path = re.sub(r"_?\w*:str", "", one.path).replace("{}", "…")
+        if "POST" in one.handler.http_methods:
+            parts.setdefault(one.path.split("/")[1], ([], []))[not one.confirmed].append(path)
+    rows = []
+    for part, both in sorted(parts.items()):
+        asks, not_ = (" ".join(f"`{path}`" for path in sorted(paths)) or "-" for paths in both)
+        rows.append(f"| {part} | {asks} | {not_} |")
+    return rows
 
 
 @pytest.fixture
@@ -104,6 +122,38 @@ async def test_after_the_set_up_its_page_shows_no_secret(admin, made, over):
     page = await admin.get(f"/webhooks/{made.id}/setup/secret")
     assert page.headers["Location"] == f"/webhooks/{made.id}/secret"
     assert made.secret not in page.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/account/sessions/{session_id}/end",
+        "/leads/{lead_id}/erase",
+        "/privacy/erase",
+        "/team/{user_id}/remove",
+        "/webhooks/{endpoint_id}/delete",
+        "/webhooks/{endpoint_id}/discard",
+        "/webhooks/{endpoint_id}/headers",
+    ],
+)
+async def test_what_cannot_be_undone_is_not_done_before_the_password(admin, workspace, path):
+    me = await db.value("SELECT id FROM user_account")
+    known = await Things(workspace, me, "Test").all(path)
+    await admin.open("/account")
+    await time_passes()
+    before = await make.stored()
+    url = re.sub(r"{(\w+)}", lambda name: known[name[1]], path)
+    page = await admin.fill(url, email="ada@test.example", confirm="ada@test.example", headers="X-Key: 1")
+    assert "Confirm it is you" in page
+    assert await make.stored() == before
+
+
+def test_the_review_lists_every_action_and_whether_it_asks():
+    """The rows are printed where they differ."""
+    text = SECURITY.read_text(encoding="utf-8").partition("## What asks for the password again")[2]
+    assert [
+        line for line in text.partition("\n## ")[0].splitlines() if line.startswith("| ") and "`/" in line
+    ] == listed(), "\n".join(listed())
 
 
 GUARDED = [one for one in router.DECLARED if one.confirmed]

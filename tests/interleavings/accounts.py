@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from leadwire.domain.accounts import changes as keys
-from leadwire.domain.accounts import schema
+from leadwire.domain.accounts import joining, schema
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.keys import digest
@@ -54,6 +54,7 @@ class People:
         self.key, _ = await keys.create_key(self.workspace, "CRM")
         self.invited = await team.invite(self.workspace, "new@example.org", "agent")
         self.withdrawn = await db.value("SELECT id FROM invitation")
+        self.elsewhere = await team.invite(await keys.create_workspace("Another"), None, "agent")
         async with db.transaction():
             self.tokens = [await sessions.begin(self.ada, Browser("127.0.0.1", "", mark)) for mark in ("one", "two")]
             admin = await sessions.begin(self.eve, BROWSER)
@@ -62,6 +63,7 @@ class People:
         hours = clock.now() + password_reset.LIFE
         await password_reset._ADD.rows(user_id=self.ada, hash=digest(self.link), expires_at=hours)
         self.provider = await sso.add(self.workspace, "Company", "https://login.example.org")
+        await make.domain(self.workspace)
         await sso.configure(self.workspace, self.provider, SETUP)
         self.conversation = await make.conversation(self.workspace, bot)
         await inbox.claim(self.workspace, self.conversation, self.ada)
@@ -126,6 +128,12 @@ async def withdraw(people: People) -> None:
 @_operation
 async def accept(people: People) -> None:
     await team.accept(people.invited, "new@example.org", PASSWORD, BROWSER)
+
+
+@_operation
+async def join_another_workspace(people: People) -> None:
+    async with db.transaction():
+        await joining.join(people.elsewhere, people.ada, "127.0.0.1")
 
 
 @_operation
@@ -264,6 +272,8 @@ async def meet(people: People, names: tuple[str, str]) -> tuple[int, list[str]]:
         wrong = [repr(error) for error in (session.error() for session in both) if error]
         if not await db.value("SELECT count(*) FROM user_account WHERE role = 'admin'"):
             wrong.append("nobody is an admin")
+        if await db.value("SELECT count(*) FROM login WHERE id NOT IN (SELECT login_id FROM user_account)"):
+            wrong.append("a login has no account")
         violations.extend(f"{' and '.join(names)}, {order}: {what}" for what in wrong)
         return both
 

@@ -13,6 +13,7 @@ SETTINGS = Settings(mail_from="Lëadwire <noreply@leads.example>", public_url=BA
 VALUES = {
     "by": "ada@example.org", "workspace": "Test", "role": "agent", "path": "/join/token", "days": 3, "at": "today",
     "address": "1.2.3.4", "agent": "Firefox", "name": "Phone", "left": "7",
+    "domain": "example.org", "until": "1 May 2026", "record": "leadwire-domain-verification=0",
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def test_a_link_of_ours_is_a_button_and_others_are_text():
     made = compose.content("invitation", Contents(VALUES | {"workspace": "see https://evil.example/"}), BASE)
     assert made.html.count("<a ") == 1
     assert f'<a href="{BASE}/join/token"' in made.html
-    assert ">Create your account</a>" in made.html
+    assert ">Join, with a new account or the one that you have</a>" in made.html
     assert f"{BASE}/join/token" in made.text
 
 

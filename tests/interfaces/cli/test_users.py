@@ -2,6 +2,7 @@
 
 import json
 
+from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
 from leadwire.infrastructure import db
 from tests.flows.commands import refused
@@ -31,6 +32,31 @@ async def test_an_invitation_of_an_operator(command, workspace):
     async with browser() as stranger:
         await stranger.fill(path, email=ADA, password=PASSWORD)
         assert (await stranger.get("/system")).status_code == 200
+
+
+async def test_who_is_in_several_workspaces_is_named_with_one(command, workspace):
+    other = await accounts.create_workspace("Other")
+    async with signed_in(workspace, "agent", ADA), signed_in(other, "agent", ADA):
+        assert "say which with --workspace" in refused(await command("users", "remove", ADA))
+        assert (await command("users", "remove", ADA, "--workspace", other)).returncode == 0
+    assert await db.value("SELECT workspace_id FROM user_account") == workspace
+
+
+async def test_who_is_signed_out_is_so_in_every_workspace_and_nobody_else(command, workspace):
+    other = await accounts.create_workspace("Other")
+    link = f"/join/{await team.invite(other, ADA, 'agent')}"
+    async with (
+        signed_in(workspace, "agent", ADA) as ada,
+        signed_in(workspace, "agent", "bo@example.org") as bo,
+        browser() as elsewhere,
+    ):
+        await elsewhere.fill("/sign-in", join=link.removeprefix("/join/"), email=ADA, password=PASSWORD)
+        ended = json.loads((await command("users", "sign-out", ADA, "--workspace", workspace, "--json")).stdout)
+        assert ended == {"email": ADA, "ended": 2}
+        assert [(await one.get("/account")).status_code for one in (ada, elsewhere, bo)] == [303, 303, 200]
+        await elsewhere.fill("/sign-in", email=ADA, password=PASSWORD)
+        assert (await elsewhere.get("/account")).status_code == 200
+    assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'user.signed_out'") == 1
 
 
 def operators(sound, *named):

@@ -39,10 +39,14 @@ async def test_a_password_counts_as_it_was_typed(admin, stranger):
 
 async def test_browsers_are_listed_and_signed_out_by_their_owner_alone(admin, agent):
     async with browser() as other:
+        other.headers["User-Agent"] = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/130.0 Safari/537.36"
         await other.fill("/sign-in", email=ADA, password=PASSWORD)
         ended = await db.value("SELECT id FROM user_session ORDER BY created_at DESC, id DESC LIMIT 1")
         path = f"/account/sessions/{ended}/end"
-        assert path in await admin.open("/account")
+        page = await admin.open("/account")
+        assert path in page
+        assert "Chrome on Windows" in page
+        assert "Mozilla" not in page
         await agent.fill(path, 404)
         assert (await other.get("/account")).status_code == 200
         assert "That browser is signed out." in await admin.fill(path)
@@ -88,4 +92,4 @@ async def test_signing_out_is_on_each_page(admin, path):
 def test_what_changes_how_somebody_signs_in_asks_first():
     actions = [one for one in router.DECLARED if "POST" in one.handler.http_methods]
     unasked = {one.path for one in actions if one.path.startswith("/account/") and not one.confirmed}
-    assert unasked == {"/account/password", "/account/sessions/{session_id:str}/end", "/account/notices"}
+    assert unasked == {"/account/name", "/account/password", "/account/notices", "/account/workspaces/{user_id:str}"}

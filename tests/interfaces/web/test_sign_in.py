@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.changes import workspaces as moves
 from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
@@ -45,6 +46,15 @@ async def test_an_account_that_cannot_be_made_leaves_the_link_open(stranger, wor
     token = await team.invite(workspace, None, "admin")
     await stranger.fill(f"/join/{token}", 422, email=email, password=password)
     await stranger.fill(f"/join/{token}", email="ada@example.org", password=PASSWORD)
+
+
+async def test_a_workspace_that_has_moved_says_where(admin, stranger, workspace):
+    token = await team.invite(workspace, None, "agent")
+    await moves.leave(workspace, "move", "https://b.example")
+    assert (await admin.get("/leads")).headers["Location"] == "/sign-in?next=/leads"
+    said = "The workspace has moved to https://b.example."
+    assert said in await stranger.fill("/sign-in", 503, email="ada@example.org", password=PASSWORD)
+    assert said in await stranger.fill(f"/join/{token}", 503, email="eve@example.org", password=PASSWORD)
 
 
 async def test_a_suspended_workspace_lets_nobody_in_and_says_so(admin, stranger, workspace):

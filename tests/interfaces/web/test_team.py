@@ -60,8 +60,7 @@ async def test_an_account_elsewhere_is_not_told(admin, stranger):
         await admin.open("/team")
         pages = [await admin.fill("/team", 201, email=f"{name}@example.org", role="agent") for name in ("eve", "new")]
         link = re.search(r"http://test(/join/[\w-]+)", pages[0])[1]
-        told = await stranger.fill(link, 422, password=PASSWORD, email="eve@example.org")
-    assert "No account can be made with this address." in told
+        await stranger.fill(link, password=PASSWORD, email="eve@example.org")
     shown = [re.sub(r"/join/[\w-]+", "", page) for page in pages]
     assert shown[0].replace("eve@", "new@") == shown[1]
 

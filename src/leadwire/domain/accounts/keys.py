@@ -7,6 +7,7 @@ import hashlib
 import re
 import secrets
 import zlib
+from collections.abc import Iterable
 from typing import Final, Literal, get_args
 
 Scope = Literal["leads:read", "leads:write", "conversations:read", "conversations:write", "bots:read", "events:read"]
@@ -26,6 +27,11 @@ def new(kind: str = API_KEY) -> str:
     lookup = "".join(secrets.choice(_BASE62[:10] + _BASE62[36:]) for _ in range(8))
     start = f"{kind}_{lookup}_" + "".join(secrets.choice(_BASE62) for _ in range(43))
     return start + _checksum(start)
+
+
+def granted(scopes: Iterable[str]) -> frozenset[str]:
+    """What a key with these scopes may do. Who may write a resource may read it: a change answers all of it."""
+    return frozenset(scopes).union(scope.replace(":write", ":read") for scope in scopes)
 
 
 def lookup_of(text: str, kind: str = API_KEY) -> str | None:

@@ -4,14 +4,16 @@ from typing import Any, Final
 
 import msgspec
 
+from leadwire.domain.accounts import closed
 from leadwire.domain.accounts.schema import Quota
 from leadwire.domain.accounts.table import Workspace
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import Statement, param, statement
-from leadwire.infrastructure.errors import NotFound, QuotaExceeded, WorkspaceSuspended
+from leadwire.infrastructure.errors import NotFound, QuotaExceeded
 
 _THINGS: Final[dict[Quota, str]] = {
     "endpoints": "webhook endpoints",
+    "host_endpoints": "webhook endpoints at one host",
     "bots": "bots",
     "bot_versions": "versions of a bot",
     "faq_entries": "questions that a bot was taught",
@@ -31,13 +33,13 @@ async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -
 
     `count` counts what `workspace` has; `values` are its other values. The workspace stays locked until the
     transaction ends, so that two that add at once count each other, and nothing is added while it is being suspended.
-    Take this lock last. Raise QuotaExceeded, WorkspaceSuspended; RuntimeError outside a transaction.
+    Take this lock last. Raise QuotaExceeded, what `closed` says; RuntimeError outside a transaction.
     """
     if not db.in_transaction():
         raise RuntimeError(f"{quota} counted outside the transaction of the change")
     suspended_at, given = await _LOCK.one(NotFound("There is no such workspace."), workspace=workspace)
     if suspended_at:
-        raise WorkspaceSuspended
+        raise await closed.reason(workspace)
     own = own_quotas(given)
     most = own.get(quota, default(quota))
     if await count.value(workspace=workspace, **values) > most:

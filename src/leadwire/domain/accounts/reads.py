@@ -15,7 +15,6 @@ from leadwire.domain.accounts.table import (
     Invitation,
     Passkey,
     UserAccount,
-    UserSession,
     Workspace,
 )
 from leadwire.infrastructure import clock, db, settings
@@ -27,8 +26,8 @@ _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
 _ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
-_KEY_BY_LOOKUP, _ME, _FACTORS, _WORKSPACES, _AGENT_ONLINE, _OFFER = named(
-    __file__, "key_by_lookup me factors workspaces agent_online offer"
+_KEY_BY_LOOKUP, _ME, _SESSIONS, _FACTORS, _WORKSPACES, _AGENT_ONLINE, _OFFER = named(
+    __file__, "key_by_lookup me sessions factors workspaces agent_online offer"
 )
 _START: Final = QueryString("'lw_' || {} || '_'", ApiKey.lookup)
 _LISTED: Final = columns(
@@ -40,30 +39,24 @@ _KEYS: Final = statement(
     .order_by("created_at", "id", ascending=False)
 )
 _USERS: Final = statement(
-    UserAccount.select("id", "workspace_id", "email", "role", "created_at", "operator")
+    UserAccount.select("id", "workspace_id", "email", "role", "created_at", "operator", "name")
     .where(if_given(UserAccount.workspace_id, "workspace"))
     .order_by("created_at", "id")
 )
 # Everybody with an account in a workspace, with when they were last there, oldest account first.
 team: Final = sql(f"""
-SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at,
-    {HAS_FACTOR} AS second_factor FROM user_account u WHERE workspace_id = :workspace
-ORDER BY created_at, id""").rows
-# A person's passkeys, oldest first.
+SELECT u.id, u.email_address AS email, u.name, role, created_at, {HAS_FACTOR} AS second_factor,
+    (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at
+FROM user_account u JOIN login l ON l.id = u.login_id WHERE workspace_id = :workspace ORDER BY created_at, u.id""").rows
+# A login's passkeys, oldest first.
 passkeys: Final = statement(
     Passkey.select("id", "name", "backed_up", "created_at", "last_used_at")
-    .where(Passkey.user_id == param("user"))
+    .where(Passkey.user_id == param("login"))
     .order_by("created_at", "id")
 ).rows
 # Every workspace's id and name, oldest first.
 workspaces: Final = statement(Workspace.select("id", "name").order_by("created_at", "id")).rows
 _SUSPENDED: Final = sql("SELECT id FROM workspace WHERE id = ANY(:ids::text[]) AND suspended_at IS NOT NULL")
-# Where a user is signed in, last used first.
-sessions: Final = statement(
-    UserSession.select("id", "address", "agent", "seen_at")
-    .where(UserSession.user_id == param("user"))
-    .order_by("seen_at", "id", ascending=False)
-).rows
 _INVITATIONS: Final = statement(
     Invitation.select("id", "email", "role", "expires_at")
     .where(Invitation.workspace_id == param("workspace"), Invitation.expires_at > param("now"))
@@ -97,7 +90,8 @@ async def caller(key: str, monotonic: float) -> schema.Caller | None:
 async def me(caller: schema.Caller) -> schema.Me:
     """Return what a caller may know of its own key. Raise NotFound when it has just been deleted."""
     found = await _ME.one(NotFound("There is no such key."), workspace=caller.workspace, key=caller.key_id)
-    key_id, name, scopes, workspace, workspace_name, created_at, expires_at = clock.texts(found)
+    key_id, name, _, workspace, workspace_name, created_at, expires_at = clock.texts(found)
+    scopes: list[str] = [scope for scope in keys.SCOPES if scope in caller.scopes]
     most = (settings.get().rate_limit if caller.requests is None else caller.requests) or None
     limits = schema.Limits(most, most and min(most, BURST))
     owner = schema.Workspace(workspace, workspace_name)
@@ -144,9 +138,14 @@ async def offer(token: str) -> db.Row:
     return await _OFFER.one(missing, hash=keys.digest(token), now=clock.now())
 
 
-async def factors(user_id: str) -> db.Row:
+async def sessions(person: schema.Person) -> list[db.Row]:
+    """Where a person is signed in, in any workspace, last used first. To who came from a provider: there alone."""
+    return await _SESSIONS.rows(login=person.login_id, only=person.user_id if person.provider else None)
+
+
+async def factors(login_id: str) -> db.Row:
     """What a person has besides the password: `app`, and the number of unused recovery `codes`. Raise NotFound."""
-    return await _FACTORS.one(NotFound("There is no such person."), user=user_id)
+    return await _FACTORS.one(NotFound("There is no such person."), login=login_id)
 
 
 async def _look_up(key: str, digest: bytes) -> schema.Caller | None:
@@ -154,5 +153,5 @@ async def _look_up(key: str, digest: bytes) -> schema.Caller | None:
     row = await _KEY_BY_LOOKUP.row(lookup=lookup) if lookup else None
     if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
-    id_, workspace, scopes, ends, suspended, moving, requests, allowed, _ = row
-    return schema.Caller(id_, workspace, frozenset(scopes), ends, suspended, moving, requests, tuple(allowed))
+    id_, workspace, scopes, ends, suspended, requests, allowed, _ = row
+    return schema.Caller(id_, workspace, keys.granted(scopes), ends, suspended, requests, tuple(allowed))

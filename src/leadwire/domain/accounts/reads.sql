@@ -1,5 +1,5 @@
 -- key_by_lookup: whose key it is, and what holds for the workspace
-SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, w.move_id IS NOT NULL,
+SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL,
     (w.quotas->>'requests')::int, k.networks, k.hash
 FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :lookup AND k.revoked_at IS NULL
 
@@ -7,13 +7,19 @@ FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :looku
 SELECT k.id, k.name, k.scopes, w.id, w.name, k.created_at, k.expires_at
 FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.workspace_id = :workspace AND k.id = :key
 
--- factors: whether a person has an authenticator app, and how many recovery codes are left
-SELECT totp_secret IS NOT NULL AS app, (SELECT count(*) FROM recovery_code r WHERE r.user_id = u.id) AS codes
-FROM user_account u WHERE id = :user
+-- sessions: where a login is used, or one account of it
+SELECT s.id, address, agent, seen_at, w.name AS workspace
+FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
+WHERE u.login_id = :login AND (:only::text IS NULL OR u.id = :only) ORDER BY seen_at DESC, s.id DESC
+
+-- factors: whether a login has an authenticator app, and how many recovery codes are left
+SELECT totp_secret IS NOT NULL AS app, (SELECT count(*) FROM recovery_code r WHERE r.user_id = l.id) AS codes
+FROM login l WHERE id = :login
 
 -- workspaces: every workspace with its state
-SELECT id, name, CASE WHEN move_id IS NOT NULL THEN 'moving' WHEN deletion_began_at IS NOT NULL THEN 'being deleted'
-    WHEN suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS state, created_at FROM workspace ORDER BY created_at, id
+SELECT id, name, CASE WHEN moved_to IS NOT NULL THEN 'moved' WHEN deletion_began_at IS NOT NULL THEN 'being deleted'
+    WHEN move_id IS NOT NULL THEN 'moving' WHEN suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS state, created_at
+FROM workspace ORDER BY created_at, id
 
 -- agent_online: whether one of the users who may answer visitors has a session with the inbox open
 SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id
@@ -21,5 +27,5 @@ WHERE u.workspace_id = :workspace AND u.role IN ('admin', 'agent') AND s.present
 
 -- offer: an invitation that can still be used
 -- Without an e-mail address, whoever opens it chooses.
-SELECT workspace_id, name AS workspace_name, email, role, sso_enforced
+SELECT workspace_id, name AS workspace_name, email, role, sso_enforced, mailed
 FROM invitation i JOIN workspace w ON w.id = i.workspace_id WHERE i.hash = :hash AND i.expires_at > :now

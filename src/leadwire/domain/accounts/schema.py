@@ -11,13 +11,21 @@ Role = Literal["viewer", "agent", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 """A viewer looks, an agent works with leads and conversations, an admin does all. Each may do what the previous may."""
 
-Quota = Literal["endpoints", "bots", "bot_versions", "faq_entries", "flow_bytes", "users", "api_keys", "requests"]
+Quota = Literal[
+    "endpoints", "host_endpoints", "bots", "bot_versions", "faq_entries", "flow_bytes", "users", "api_keys", "requests"
+]
 """What a workspace may have a limited number of. `requests` are those of each API key in a minute."""
 
 SOON: Final = timedelta(days=30)
 """How long before its end people are told of a key."""
 CONFIRMED: Final = timedelta(minutes=10)
 """How long secrets may be shown after the password was given."""
+
+
+def full_name(text: str) -> str | None:
+    """A person's name as they wrote it: one line of at most 60 characters. None for nothing."""
+    plain = "".join(one if one.isprintable() else " " for one in text)
+    return " ".join(plain.split())[:60].strip() or None
 
 
 def has_role(role: str, needed: str) -> bool:
@@ -27,10 +35,13 @@ def has_role(role: str, needed: str) -> bool:
 
 
 class Person(Struct, frozen=True):
-    """Who is signed in: their account, the session they use and where they are."""
+    """Who is signed in: their login, the account that is open, the session they use and where they are."""
 
+    login_id: str
     user_id: str
+    """The account: who they are in this workspace."""
     email: str
+    name: str | None
     role: Role
     workspace: str
     workspace_name: str
@@ -45,9 +56,16 @@ class Person(Struct, frozen=True):
     """The provider that they came from; None: they gave a password."""
     networks: list[str]
     """From where the workspace's web area may be used; empty: from anywhere."""
+    elsewhere: list[tuple[str, str]]
+    """Their other accounts that this session may open, each with the name of its workspace."""
     address: str
     form_token: str
     """Proof, inside a form, that the form came from a page of this session."""
+
+    @property
+    def called(self) -> str:
+        """Their name, or else their address."""
+        return self.name or self.email
 
     @property
     def operator(self) -> bool:
@@ -78,8 +96,6 @@ class Caller(Struct, frozen=True):
     expires_at: datetime | None
     suspended: bool = False
     """Whether the workspace is."""
-    moving: bool = False
-    """Whether the workspace is on its way here, or has gone."""
     requests: int | None = None
     """How many the workspace may send with each key in a minute, where that is not what the settings say."""
     networks: tuple[str, ...] = ()
@@ -112,7 +128,7 @@ class Me(Struct, frozen=True):
     name: str
     """What it was named when it was made."""
     scopes: list[str]
-    """What it may do."""
+    """What it may do: with a scope to write also the one to read."""
     workspace: Workspace
     """Whose leads and conversations it sees."""
     limits: Limits
@@ -165,6 +181,12 @@ class UserListed(Struct, frozen=True):
     role: str
     created_at: str
     operator: bool
+    name: str | None
+
+    @property
+    def called(self) -> str:
+        """Their name, or else their address."""
+        return self.name or self.email
 
 
 class WorkspaceListed(Struct, frozen=True):
@@ -172,5 +194,5 @@ class WorkspaceListed(Struct, frozen=True):
 
     id: str
     name: str
-    state: Literal["active", "suspended", "being deleted", "moving"]
+    state: Literal["active", "suspended", "being deleted", "moving", "moved"]
     created_at: str

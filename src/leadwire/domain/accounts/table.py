@@ -1,8 +1,8 @@
-"""Workspaces, and the two ways into one: API keys and users."""
+"""Workspaces, and the two ways into one: API keys and users. A person has a login, and an account in each workspace."""
 
 from typing import Final
 
-from piccolo.columns import JSON, Array, BigInt, Boolean, Bytea, Text, Timestamptz
+from piccolo.columns import JSON, Array, BigInt, Boolean, Bytea, Numeric, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -20,22 +20,41 @@ class Workspace(Table, db=DB, tablename="workspace"):
     quotas = JSON()  # where they differ from the settings, by name
     sso_enforced = Boolean(default=False)  # passwords are for `break_glass` accounts only
     move_id = Text(null=True, default=None)  # while it comes from another installation; for good once it has gone
+    moved_to = Text(null=True, default=None)  # the address; empty: not known
 
 
-class UserAccount(Table, db=DB, tablename="user_account"):
-    """A person who signs in to the web area. `role` is admin, agent or viewer."""
+class Login(Table, db=DB, tablename="login"):
+    """What a person signs in with. It goes with the last of its accounts."""
+
+    sealed_in = "user_account"  # the place of secrets that were there first
 
     id = Text(primary_key=True)
-    workspace_id = Text()
     email = Text()
-    role = Text()
+    verified_at = Timestamptz(null=True, default=None)  # its mail was opened, or a provider vouched; one an address
     password_hash = Text(null=True, default=None)
     totp_secret = Bytea(null=True, default=None)  # sealed; null: the password is enough
     totp_step = BigInt(null=True, default=None)  # of the last code used
-    created_at = Timestamptz()
     known_browsers = Array(Text())  # SHA-256 of their cookies, the latest last
+
+
+class UserAccount(Table, db=DB, tablename="user_account"):
+    """Somebody who belongs to a workspace. `role` is admin, agent or viewer. A new one without a login gets its own."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    login_id = Text()
+    email = Text(db_column_name="email_address")
+    name = Text(null=True, default=None)
+    role = Text()
+    created_at = Timestamptz()
     break_glass = Boolean(default=False)  # signs in by password where single sign-on is enforced
     operator = Boolean(default=False)  # sees all workspaces; the command line alone says so
+    # For the version before, which may run beside this one: triggers keep them like those of the login.
+    unique_email = Text(db_column_name="email")
+    password_hash = Text(null=True, default=None)
+    totp_secret = Bytea(null=True, default=None)
+    totp_step = BigInt(null=True, default=None)
+    known_browsers = Array(Text())
 
 
 class ApiKey(Table, db=DB, tablename="api_key"):
@@ -75,7 +94,7 @@ class Passkey(Table, db=DB, tablename="passkey"):
     """A person's WebAuthn credential, see `sign_in/changes/passkeys.py`."""
 
     id = Text(primary_key=True)
-    user_id = Text()
+    user_id = Text()  # the login
     name = Text()
     credential_id = Bytea()
     public_key = Bytea()  # COSE
@@ -90,7 +109,7 @@ class RecoveryCode(Table, db=DB, tablename="recovery_code"):
     """A code that replaces the second factor once. Gone once it is used."""
 
     id = Text(primary_key=True)
-    user_id = Text()
+    user_id = Text()  # the login
     hash = Bytea()
 
 
@@ -102,6 +121,7 @@ class Invitation(Table, db=DB, tablename="invitation"):
     email = Text(null=True, default=None)  # null: whoever opens it chooses
     role = Text()
     operator = Boolean(default=False)  # of the account that it makes
+    mailed = Boolean(default=False)  # nobody else was shown the link: who opens it has the address
     hash = Bytea()
     created_at = Timestamptz()
     expires_at = Timestamptz()
@@ -110,7 +130,7 @@ class Invitation(Table, db=DB, tablename="invitation"):
 class PasswordReset(Table, db=DB, tablename="password_reset"):
     """A one-time link to another password. Gone once it is used or replaced."""
 
-    user_id = Text(primary_key=True)
+    user_id = Text(primary_key=True)  # the login
     hash = Bytea()
     expires_at = Timestamptz()
 
@@ -164,6 +184,16 @@ class AuditEntry(Table, db=DB, tablename="audit_entry"):
     address = Text()
     number = BigInt(null=True, default=None)  # in its chain; null: not chained yet
     hash = Bytea(null=True, default=None)
+    in_count = Boolean(default=False)  # in `audit_count`; false: copied, or by a version before
+
+
+class AuditCount(Table, db=DB, tablename="audit_count"):
+    """How many entries an audit log should have. The rows of a workspace, or of the installation, are added up."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text(null=True, default=None)
+    entries = BigInt()  # below 0 for those that retention has dropped
+    digests = Numeric()  # the sum of `audit/chain.py:weight`
 
 
 class AuditChain(Table, db=DB, tablename="audit_chain"):
@@ -172,10 +202,14 @@ class AuditChain(Table, db=DB, tablename="audit_chain"):
     id = Text(primary_key=True)
     workspace_id = Text(null=True, default=None)
     sealed = Bytea()  # see `audit/chain.py`
+    head_due = Boolean(default=True)  # whether its end is still to be told outside, see `audit/heads.py`
 
 
-HAS_FACTOR: Final = "(u.totp_secret IS NOT NULL OR EXISTS (SELECT 1 FROM passkey p WHERE p.user_id = u.id))"
-"""SQL: whether the user_account `u` has a second factor."""
+HAS_FACTOR: Final = "(l.totp_secret IS NOT NULL OR EXISTS (SELECT 1 FROM passkey p WHERE p.user_id = l.id))"
+"""SQL: whether the login `l` has a second factor."""
 
-SEALED: Final = (UserAccount.totp_secret, AuditChain.sealed, IdentityProvider.client_secret)
+WORKSPACES: Final = "ARRAY(SELECT u.workspace_id FROM user_account u WHERE u.login_id = l.id ORDER BY 1) AS workspaces"
+"""SQL: where the login `l` has accounts."""
+
+SEALED: Final = (Login.totp_secret, UserAccount.totp_secret, AuditChain.sealed, IdentityProvider.client_secret)
 """Columns that `secret_box` seals."""

@@ -16,6 +16,7 @@ AccountKind = Literal[
     "passkey_added",
     "passkey_removed",
     "recovery_code_used",
+    "domain_missing",
 ]
 """About somebody's account: they wait for these, or have to act, so these go before all others."""
 

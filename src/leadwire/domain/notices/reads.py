@@ -21,7 +21,7 @@ _CHOSEN: Final = statement(
 _NAME: Final = sql("SELECT name FROM workspace WHERE id = :workspace")
 # The people of a workspace who are told of a kind.
 _RECIPIENTS: Final = sql("""
-SELECT u.id, u.email, w.name AS workspace FROM user_account u JOIN workspace w ON w.id = u.workspace_id
+SELECT u.id, u.email_address AS email, w.name AS workspace FROM user_account u JOIN workspace w ON w.id = u.workspace_id
 LEFT JOIN notice_choice c ON c.user_id = u.id
 WHERE u.workspace_id = :workspace AND u.role = ANY(:roles::text[])
   AND CASE WHEN c.user_id IS NULL THEN u.role = ANY(:defaults::text[]) ELSE :kind = ANY(c.kinds) END

@@ -2,7 +2,7 @@
 
 import click
 
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.errors import Conflict, NotFound
 from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import (
     Result,
@@ -86,13 +86,29 @@ async def reset_second_factor(email: str, workspace: str | None) -> Result:
 
     owner, user_id = await _user(email, workspace)
     async with audited("user.second_factor_removed", workspace=owner) as entry:
-        entry.subject = reset = await second_factor.remove(owner, user_id)
+        entry.subject = reset = await second_factor.remove(owner, user_id, by_operator=True)
     return Result({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.")
 
 
+@command(users, "sign-out")
+@click.argument("email")
+@workspace_option
+async def sign_out(email: str, workspace: str | None) -> Result:
+    """End every session of somebody, in other workspaces, too. They can sign in again."""
+    from leadwire.domain.accounts.sign_in.changes import sessions
+
+    owner, user_id = await _user(email, workspace)
+    async with audited("user.signed_out", email, workspace=owner):
+        ended = await sessions.end_of(user_id)
+    return Result({"email": email, "ended": ended}, f"{ended} sessions of {email} have ended.")
+
+
 async def _user(email: str, workspace: str | None) -> tuple[str, str]:
-    """Return the workspace and the id of the user with this address. Raise NotFound."""
-    for person in await reads.users(workspace and await the_workspace(workspace)):
-        if person.email == email.strip().lower():
-            return person.workspace_id, person.id
-    raise NotFound(f"There is no user {email}.")
+    """Return the workspace and the id of the account with this address. Raise NotFound; Conflict for several."""
+    people = await reads.users(workspace and await the_workspace(workspace))
+    accounts = [(one.workspace_id, one.id) for one in people if one.email == email.strip().lower()]
+    if len(accounts) > 1:
+        raise Conflict(f"{email} has an account in several workspaces: say which with --workspace.")
+    if not accounts:
+        raise NotFound(f"There is no user {email}.")
+    return accounts[0]

@@ -27,6 +27,8 @@ class Device:
     def __init__(self, origin: str) -> None:
         self.origin, self.host = origin, origin.partition("://")[2].partition(":")[0]
         self.id, self.user, self.count, self.flags = os.urandom(16), b"", 0, PRESENT | VERIFIED
+        self.client = {}
+        """What clientDataJSON says beside its type, challenge and origin."""
         self._key = ec.generate_private_key(ec.SECP256R1())
 
     def make(self, options: str) -> str:
@@ -52,7 +54,7 @@ class Device:
         return sha256(self.host.encode()).digest() + bytes([self.flags | more]) + struct.pack(">I", self.count)
 
     def _client(self, kind: str, challenge: str) -> bytes:
-        return json.dumps({"type": kind, "challenge": challenge, "origin": self.origin}).encode()
+        return json.dumps({"type": kind, "challenge": challenge, "origin": self.origin, **self.client}).encode()
 
     def _credential(self, response: dict) -> str:
         return json.dumps({"id": text(self.id), "rawId": text(self.id), "type": "public-key", "response": response})

@@ -16,9 +16,12 @@ FOUND = "SELECT workspace_id, actor, subject, detail, address FROM audit_entry W
 
 
 @pytest.fixture
-async def ada(workspace):
+async def ada(workspace, monkeypatch):
+    monkeypatch.setattr(tries, "_EVERY", 3600.0)  # nothing is written by itself, however long a test takes
     async with signed_in(workspace, "admin", "ada@example.org"):
-        return workspace
+        yield workspace
+    for task in tries._writing:
+        task.cancel()
 
 
 async def failed(email: str, address: str) -> None:
@@ -61,7 +64,7 @@ async def test_they_are_written_by_themselves(ada, monkeypatch):
 
 async def test_what_cannot_be_written_stays_counted(ada, monkeypatch):
     async def broken(*_: object) -> None:
-        tries.failed(ada, "ada@example.org", "wrong password", "192.0.2.0/24")
+        tries.failed([ada], "ada@example.org", "wrong password", "192.0.2.0/24")
         raise OSError
 
     await failed("ada@example.org", "192.0.2.0/24")
@@ -75,7 +78,7 @@ async def test_what_cannot_be_written_stays_counted(ada, monkeypatch):
 
 async def test_those_of_a_deleted_workspace_are_forgotten(ada):
     other = await changes.create_workspace("Other")
-    tries.failed(other, "bo@example.org", "wrong password", "192.0.2.0/24")
+    tries.failed([other], "bo@example.org", "wrong password", "192.0.2.0/24")
     await db.rows("DELETE FROM workspace WHERE id = $1", other)
     await tries.write()
     assert await db.rows(FOUND) == []

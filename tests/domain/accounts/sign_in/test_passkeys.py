@@ -15,6 +15,8 @@ from tests.domain.accounts.sign_in.device import PRESENT, VERIFIED, Device, raw,
 from tests.interfaces.web.conftest import admin, agent  # noqa: F401 - fixtures
 
 SITE = Site("https://leads.example")
+EMBEDDED = [{"client": {"crossOrigin": True}}, {"client": {"crossOrigin": False, "topOrigin": "https://evil.example"}}]
+"""The page was in a frame of another site."""
 
 
 async def person(browser):
@@ -47,8 +49,8 @@ async def owner(device, **lies):
 
 
 async def test_its_owner_is_known_by_it_again_and_again(ada, device):
-    for _ in range(2):
-        assert await owner(device) == ada.user_id
+    for said in ({}, {"crossOrigin": False}):
+        assert await owner(device, client=said) == ada.user_id
     assert await db.value("SELECT last_used_at IS NOT NULL FROM passkey")
 
 
@@ -74,6 +76,7 @@ async def test_what_the_browser_is_asked_for(ada, device):
         {"user": b"user_of_somebody_else"},
         {"user": b""},
         {"id": b"another credential"},
+        *EMBEDDED,
     ],
     ids=str,
 )
@@ -194,7 +197,7 @@ async def test_a_new_one_is_made_for_who_asked_and_once(ada, agent):  # noqa: F8
 
 
 @pytest.mark.parametrize(
-    "lie", [{"origin": "https://evil.example"}, {"host": "evil.example"}, {"flags": PRESENT}], ids=str
+    "lie", [{"origin": "https://evil.example"}, {"host": "evil.example"}, {"flags": PRESENT}, *EMBEDDED], ids=str
 )
 async def test_a_new_one_that_lies_is_refused(ada, lie):
     device = Device(SITE.origin)

@@ -10,9 +10,9 @@ from typing import Final
 
 from piccolo.querystring import QueryString
 
-from leadwire.domain.accounts import keys, quotas, reads
+from leadwire.domain.accounts import joining, keys, quotas
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.schema import Role
+from leadwire.domain.accounts.schema import Role, full_name
 from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import Invitation, UserAccount, Workspace
@@ -20,8 +20,8 @@ from leadwire.domain.mail import changes as mail
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.mail.compose import address as normalized
 from leadwire.infrastructure import clock, db, ids, telemetry
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, NotFound, RateLimited, Unavailable, invalid_field
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, NotFound, RateLimited, Unavailable
 from leadwire.infrastructure.rate_limit import RateLimit
 
 LIFE: Final = timedelta(days=3)
@@ -41,16 +41,6 @@ _ADD: Final = insert(*Invitation.all_columns())
 _WITHDRAW: Final = statement(
     Invitation.delete().where(_OF_WORKSPACE, Invitation.id == param("id")).returning(Invitation.email)
 )
-_USE: Final = statement(Invitation.delete().where(Invitation.hash == param("hash")).returning(Invitation.operator))
-_ADD_USER: Final = insert(
-    *columns(UserAccount, "id workspace_id email role password_hash created_at operator"),
-    end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
-)
-# The people of a workspace and its open invitations, in one number.
-COUNT_PEOPLE: Final = sql("""
-SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
-    + (SELECT count(*) FROM invitation WHERE workspace_id = :workspace AND expires_at > :now)""")
-
 _NAME: Final = statement(Workspace.select("name").where(Workspace.id == param("workspace")))
 _COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
 _USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
@@ -66,6 +56,7 @@ _SET_OPERATOR: Final = statement(
     .where(*_USER, UserAccount.role == "admin")
     .returning(UserAccount.email)
 )
+_SET_NAME: Final = statement(UserAccount.update(name=param("name")).where(*_USER))
 _SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
 _PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
 _PATIENT_AGAIN: Final = sql("SET LOCAL lock_timeout TO DEFAULT")
@@ -84,8 +75,9 @@ async def invite(
 ) -> str:
     """Return the token of a new link; it replaces open links to the same address. Its account may be an `operator`.
 
-    Does not tell whether another workspace has an account with the address. Raise Invalid, QuotaExceeded; Conflict for
-    a colleague; RateLimited where links are mailed: 5 an hour to one address, 100 from a workspace.
+    An operator is shown the link, so theirs proves no address. Does not tell whether another workspace has an account
+    with the address. Raise Invalid, QuotaExceeded; Conflict for a colleague; RateLimited where links are mailed: 5 an
+    hour to one address, 100 from a workspace.
     """
     email = normalized(email) if email is not None else None
     for limit, of in ((_TO_ONE, email), (_BY_ONE, workspace)) if email and mail_reads.enabled() else ():
@@ -98,9 +90,10 @@ async def invite(
         token, now = secrets.token_urlsafe(32), clock.now()
         await _ADD.rows(
             id=ids.new("inv"), workspace_id=workspace, email=email, role=role, operator=operator,
+            mailed=bool(email) and mail_reads.enabled() and by != "operator",
             hash=keys.digest(token), created_at=now, expires_at=now + LIFE,
         )  # fmt: skip
-        await quotas.check(workspace, "users", COUNT_PEOPLE, now=now)
+        await quotas.check(workspace, "users", joining.COUNT_PEOPLE, now=now)
         await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
         if email:
             name, inviter = await _NAME.value(workspace=workspace), "The operator" if by == "operator" else by
@@ -115,34 +108,25 @@ async def withdraw(workspace: str, invitation_id: str) -> str:
     return (await _WITHDRAW.one(missing, workspace=workspace, id=invitation_id))["email"] or ""
 
 
-async def accept(token: str, email: str, password: str, browser: Browser) -> str:
-    """Make the account, use the link up, and sign its owner in. Return the session's token.
+async def accept(token: str, email: str, password: str, browser: Browser, name: str = "") -> str:
+    """Make the account with a login of its own, use the link up, and sign its owner in. Return the session's token.
 
     A link may be tried a few times only: it is no way to ask which addresses have an account.
     Raise NotFound, Conflict, Invalid, RateLimited, Unavailable, QuotaExceeded.
     """
-    # Before anything is hashed: only who has a link may cost that much.
-    workspace, _, invited, role, sso_enforced = await reads.offer(token)
-    telemetry.set_workspace(workspace)
-    if sso_enforced:
-        raise Conflict("Your team signs in by single sign-on. Do so: the account is made then, without this link.")
-    email = invited or normalized(email)
+    offered = await joining.offer(token)  # before anything is hashed: only who has a link may cost that much
+    telemetry.set_workspace(offered["workspace_id"])
+    email = offered["email"] or normalized(email)
     hashed = await password_reset.hashed_for(token, email, password)
     async with db.transaction():
-        (operator,) = await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
-        taken = "No account can be made with this address. Ask for a link to another one."
-        user_id, *_ = await _ADD_USER.one(
-            invalid_field("/email", "wrong_value", taken), id=ids.new("user"), workspace_id=workspace, email=email,
-            role=role, password_hash=hashed, created_at=clock.now(), operator=operator,
-        )  # fmt: skip
-        await quotas.check(workspace, "users", COUNT_PEOPLE, now=clock.now())
-        await audit.record(workspace, email, audit.Entry("user.joined", email, role), browser.address)
+        user_id = await joining.join_anew(token, email, full_name(name), hashed, browser.address)
         return await sessions.begin(user_id, browser, joins=True)
 
 
 async def remove_user(workspace: str, user_id: str) -> str:
-    """End an account and its sessions. Return its e-mail address. Raise NotFound; Conflict for the last admin;
-    Unavailable while others hold what goes with it.
+    """End an account and its sessions, and with their last account a person's login. Return its e-mail address.
+
+    Raise NotFound; Conflict for the last admin; Unavailable while others hold what goes with it.
 
     The person's own request may have locked that, and wait for their row: then this lets go of it, and begins again.
     """
@@ -161,6 +145,13 @@ async def remove_user(workspace: str, user_id: str) -> str:
     raise Unavailable("They are changing something themselves. Try again.")
 
 
+async def rename(workspace: str, user_id: str, name: str) -> str | None:
+    """Say what a user is called. Return what is kept of it; None: nothing, so that they go by their address."""
+    kept = full_name(name)
+    await _SET_NAME.rows(workspace=workspace, id=user_id, name=kept)
+    return kept
+
+
 async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, str]:
     """Give a user another role. Return their e-mail address and the role before. Raise NotFound, Conflict."""
     async with db.transaction():
@@ -172,7 +163,7 @@ async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, st
 async def set_operator(workspace: str, user_id: str, *, operator: bool) -> str:
     """Let an admin see all workspaces, or no longer. Return their e-mail address. Raise Conflict when they are none."""
     none = Conflict("An operator is an admin: let them be one first.")
-    return str((await _SET_OPERATOR.one(none, workspace=workspace, id=user_id, operator=operator))["email"])
+    return str((await _SET_OPERATOR.one(none, workspace=workspace, id=user_id, operator=operator))["email_address"])
 
 
 async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:
@@ -185,4 +176,4 @@ async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tupl
         raise Conflict("The last admin stays one: make somebody else an admin first.")
     if not stays_admin and found["break_glass"]:
         raise Conflict("An emergency account stays an admin: let it be none first, under Single sign-on.")
-    return found["email"], found["role"]
+    return found["email_address"], found["role"]

@@ -54,8 +54,9 @@ WHERE id = :workspace RETURNING suspended_at IS NOT NULL""")
 # Close a workspace that has gone; what is not chained yet is chained there.
 _LEAVE: Final = sql("""
 WITH unchained AS (DELETE FROM audit_entry WHERE workspace_id = :workspace AND number IS NULL)
-UPDATE workspace SET move_id = :move_id, suspended_at = coalesce(suspended_at, now()), deletion_began_at = now()
-WHERE id = :workspace RETURNING name""")
+UPDATE workspace SET move_id = :move_id, moved_to = :address, suspended_at = coalesce(suspended_at, now()),
+    deletion_began_at = now()
+WHERE id = :workspace AND deletion_began_at IS NULL RETURNING name""")
 _MOVING: Final = "It is on its way from another installation, or has gone to one: see `leadwire workspaces move`."
 _DELETE_LOG: Final = delete_some(AuditEntry)
 # Sessions go with their users, stored responses with their keys; these tables are small.
@@ -175,10 +176,16 @@ async def finish_move(workspace: str) -> bool:
     return suspended
 
 
-async def leave(workspace: str, move_id: str) -> None:
-    """Close a workspace that has gone to another installation: all that is left is to delete what is here."""
-    name = await _LEAVE.value(workspace=workspace, move_id=move_id)
-    await audit.record(None, "operator", audit.Entry("workspace.moved_away", workspace, name))
+async def leave(workspace: str, move_id: str, address: str) -> None:
+    """Close a workspace that has gone to the installation with this address, which may be empty. All that is left is to
+    delete what is here.
+
+    Raise Conflict where its deletion has begun meanwhile.
+    """
+    began = Conflict("Its deletion has begun: it cannot be moved.")
+    async with db.transaction():
+        row = await _LEAVE.one(began, workspace=workspace, move_id=move_id, address=address)
+        await audit.record(None, "operator", audit.Entry("workspace.moved_away", workspace, row["name"]))
 
 
 async def delete_log_batch(workspace: str, most: int) -> int:

@@ -5,15 +5,16 @@ own, which nobody else can use up. Strangers have 20 tries in 5 minutes from one
 one account from one network, and all strangers together 100 an hour at one account. An IPv6 address is its /64. Whoever
 has one often has the whole /56 or /48 around it, so these are counted as well.
 
-Failures are in the audit log of the account's workspace. They are gathered, and written some seconds later, so that no
-response takes longer for an address that has an account, and a flood of tries makes few entries. What a process has
-gathered when it is killed is in its log only.
+Failures are in the audit logs of the workspaces that the login opens. They are gathered, and written some seconds
+later, so that no response takes longer for an address that has an account, and a flood of tries makes few entries. What
+a process has gathered when it is killed is in its log only.
 """
 
 import asyncio
 import contextvars
 import ipaddress
 import logging
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -51,7 +52,7 @@ class _Tries(Struct):
     count: int = 0
 
 
-_failed: dict[tuple[str, str], _Tries] = {}
+_failed: dict[tuple[str, str, str], _Tries] = {}
 _writing: set["asyncio.Task[None]"] = set()
 
 
@@ -82,12 +83,18 @@ async def forgive_stranger(account: str, address: str) -> None:
     await _LIMITS["network"].reset(f"{account} {_network(address)}")
 
 
-def failed(workspace: str, email: str, why: str, address: str) -> None:
-    """Count a failed try. `why`: what was wrong, such as `wrong password`."""
-    tries = _failed.setdefault((email, why), _Tries(workspace, email, why, set()))
-    tries.count += 1
-    if len(tries.addresses) < 100:
-        tries.addresses.add(address)
+def failed(workspaces: Iterable[str], email: str, why: str, address: str) -> None:
+    """Count a failed try at what has accounts in these workspaces. `why`: what was wrong, such as `wrong password`.
+    Lines of the log are of the workspace, if it is one.
+    """
+    concerned = set(workspaces)
+    if len(concerned) == 1:
+        telemetry.set_workspace(*concerned)
+    for workspace in concerned:
+        tries = _failed.setdefault((workspace, email, why), _Tries(workspace, email, why, set()))
+        tries.count += 1
+        if len(tries.addresses) < 100:
+            tries.addresses.add(address)
     if all(task.done() for task in _writing):  # outside of this request, and of any transaction of it
         task = asyncio.get_running_loop().create_task(_write_later(), context=contextvars.Context())
         _writing.add(task)

@@ -27,7 +27,7 @@ SELECT u.id, u.workspace_id, array_remove(CASE u.role WHEN 'admin' THEN :admin::
     ELSE :viewer::text[] END, :kind)
 FROM user_account u WHERE u.workspace_id = :workspace AND u.id = :user
 ON CONFLICT (user_id) DO UPDATE SET kinds = array_remove(notice_choice.kinds, :kind)
-RETURNING (SELECT email FROM user_account u WHERE u.id = user_id)""")
+RETURNING (SELECT email_address FROM user_account u WHERE u.id = user_id)""")
 # Begins a mail, unless there was one a short while ago or the workspace is deleted. Of two who try at once, one gets a
 # row.
 _BEGIN: Final = sql("""

@@ -5,6 +5,7 @@ cookie of the browser that asked for it. A passkey takes only challenges made af
 once.
 """
 
+import json
 import logging
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -27,7 +28,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.table import Passkey, UserAccount
+from leadwire.domain.accounts.table import WORKSPACES, Login, Passkey
 from leadwire.infrastructure import clock, ids, telemetry
 from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -41,16 +42,14 @@ _VERIFIED: Final = AuthenticatorSelectionCriteria(
     resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
 )
 _MALFORMED: Final = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-_OF_USER: Final = Passkey.user_id == param("user")
-_LOCK_USER: Final = statement(
-    UserAccount.select("id").where(UserAccount.id == param("user")).lock_rows("NO KEY UPDATE")
-)
-_KNOWN: Final = statement(Passkey.select("credential_id", "transports").where(_OF_USER))
+_OF_LOGIN: Final = Passkey.user_id == param("login")
+_LOCK: Final = statement(Login.select("id").where(Login.id == param("login")).lock_rows("NO KEY UPDATE"))
+_KNOWN: Final = statement(Passkey.select("credential_id", "transports").where(_OF_LOGIN))
 _ADD: Final = insert(*Passkey.all_columns(), end="ON CONFLICT (credential_id) DO NOTHING RETURNING id")
 # A passkey and whose it is.
-_FIND: Final = sql("""
-SELECT p.id, p.user_id, p.public_key, p.sign_count, u.workspace_id, u.email
-FROM passkey p JOIN user_account u ON u.id = p.user_id WHERE p.credential_id = :credential_id""")
+_FIND: Final = sql(f"""
+SELECT p.id, p.user_id, p.public_key, p.sign_count, {WORKSPACES}, l.email
+FROM passkey p JOIN login l ON l.id = p.user_id WHERE p.credential_id = :credential_id""")
 # Each challenge once; and a count goes up, where the device counts.
 _USE: Final = statement(
     Passkey.update(sign_count=param("count"), backed_up=param("backed_up"), last_used_at=param("at"))
@@ -61,7 +60,7 @@ _USE: Final = statement(
     )
     .returning(Passkey.id)
 )
-_REMOVE: Final = statement(Passkey.delete().where(_OF_USER, Passkey.id == param("id")).returning(Passkey.name))
+_REMOVE: Final = statement(Passkey.delete().where(_OF_LOGIN, Passkey.id == param("id")).returning(Passkey.name))
 
 
 class Site(NamedTuple):
@@ -107,13 +106,13 @@ async def creation_options(person: Person, site: Site) -> tuple[str, str]:
     """
     if person.provider:
         raise Conflict("You signed in through a provider, which has passkeys of its own. Sign in by password first.")
-    challenge, ticket = _challenge("make", person.user_id)
+    challenge, ticket = _challenge("make", person.login_id)
     known = [
         PublicKeyCredentialDescriptor(credential, transports=[AuthenticatorTransport(name) for name in transports])
-        for credential, transports in await _KNOWN.rows(user=person.user_id)
+        for credential, transports in await _KNOWN.rows(login=person.login_id)
     ]
     options = webauthn.generate_registration_options(
-        rp_id=site.host, rp_name="Leadwire", user_id=person.user_id.encode(), user_name=person.email,
+        rp_id=site.host, rp_name="Leadwire", user_id=person.login_id.encode(), user_name=person.email,
         challenge=challenge, timeout=PATIENCE * 1000, authenticator_selection=_VERIFIED, exclude_credentials=known,
     )  # fmt: skip
     return webauthn.options_to_json(options), ticket
@@ -124,8 +123,8 @@ async def add(person: Person, name: str, answer: Answer) -> None:
     if not 1 <= len(name) <= 100:
         raise invalid_field("/name", "required", "1 to 100 characters.")
     refused = Invalid("The new passkey was not accepted. Try again.")
-    user_id, challenge, _ = _opened("make", answer)
-    if user_id != person.user_id:
+    login_id, challenge, _ = _opened("make", answer)
+    if login_id != person.login_id:
         raise refused
     try:
         credential = helpers.parse_registration_credential_json(answer.credential)
@@ -133,26 +132,27 @@ async def add(person: Person, name: str, answer: Answer) -> None:
             credential=credential, expected_challenge=challenge, expected_rp_id=answer.site.host,
             expected_origin=answer.site.origin, require_user_verification=True,
         )  # fmt: skip
+        _refuse_frames(credential.response.client_data_json)
     except _MALFORMED as error:
         raise refused from error
     passkey_id = ids.new("pass")
     async with audit.transaction(person, "passkey.added", passkey_id, name):
-        await _LOCK_USER.rows(user=person.user_id)
-        if len(await _KNOWN.rows(user=person.user_id)) >= _MOST:
+        await _LOCK.rows(login=login_id)
+        if len(await _KNOWN.rows(login=login_id)) >= _MOST:
             raise Conflict(f"A person has at most {_MOST} passkeys. Remove one first.")
         await _ADD.one(
             Conflict("This passkey is here already."),
-            id=passkey_id, user_id=person.user_id, name=name, credential_id=made.credential_id,
+            id=passkey_id, user_id=login_id, name=name, credential_id=made.credential_id,
             public_key=made.credential_public_key, sign_count=made.sign_count, backed_up=made.credential_backed_up,
             transports=[one.value for one in credential.response.transports or ()],
             created_at=clock.now(), last_used_at=None,
         )  # fmt: skip
-        await sessions.end_all(person.user_id, but=person.session_id)
-        await notify.tell(person.user_id, "passkey_added", name=name)
+        await sessions.end_all(login_id, but=person.session_id)
+        await notify.tell(login_id, "passkey_added", name=name)
 
 
 async def owner(answer: Answer) -> str:
-    """Return the id of the user whose passkey answered, and count its use. Raise Invalid."""
+    """Return the id of the login whose passkey answered, and count its use. Raise Invalid."""
     refused = Invalid("The passkey was not accepted. Try again, or use another way.")
     _, challenge, at = _opened("use", answer)
     if at is None:
@@ -171,34 +171,42 @@ async def owner(answer: Answer) -> str:
             credential_current_sign_count=0,  # compared below, where a lower one is logged
             require_user_verification=True,
         )  # fmt: skip
+        _refuse_frames(credential.response.client_data_json)
     except _MALFORMED as error:
-        tries.failed(known["workspace_id"], known["email"], "passkey refused", answer.address)
+        tries.failed(known["workspaces"], known["email"], "passkey refused", answer.address)
         raise refused from error
     count, before = used.new_sign_count, known["sign_count"]
     if not await _USE.row(id=known["id"], count=count, backed_up=used.credential_backed_up, at=at):
         if count <= before and before:  # a copy of the key may be in use
             telemetry.log("passkey.count_went_back", level=logging.WARNING, passkey=known["id"], was=before, now=count)
-        tries.failed(known["workspace_id"], known["email"], "passkey refused: used before", answer.address)
+        tries.failed(known["workspaces"], known["email"], "passkey refused: used before", answer.address)
         raise refused
     return str(known["user_id"])
 
 
-async def remove(user_id: str, passkey_id: str) -> str:
-    """Remove a passkey of a user. Return its name. Raise NotFound."""
+async def remove(login_id: str, passkey_id: str) -> str:
+    """Remove a passkey of a login. Return its name. Raise NotFound."""
     missing = NotFound("There is no such passkey.")
-    name = str((await _REMOVE.one(missing, user=user_id, id=passkey_id))["name"])
-    await notify.tell(user_id, "passkey_removed", name=name)
+    name = str((await _REMOVE.one(missing, login=login_id, id=passkey_id))["name"])
+    await notify.tell(login_id, "passkey_removed", name=name)
     return name
 
 
-def _challenge(purpose: str, user_id: str = "anybody") -> tuple[bytes, str]:
+def _challenge(purpose: str, login_id: str = "anybody") -> tuple[bytes, str]:
     challenge = helpers.generate_challenge()
     text = f"{helpers.bytes_to_base64url(challenge)}.{clock.iso(clock.now())}"
-    return challenge, tickets.sealed(f"passkey-{purpose}", user_id, text, PATIENCE)
+    return challenge, tickets.sealed(f"passkey-{purpose}", login_id, text, PATIENCE)
+
+
+def _refuse_frames(client_data: bytes) -> None:
+    """Raise ValueError for what was done in a frame of another site: no page of ours may be in one."""
+    said = json.loads(client_data)
+    if said.get("crossOrigin") or "topOrigin" in said:
+        raise ValueError("in a frame of another site")
 
 
 def _opened(purpose: str, answer: Answer) -> tuple[str, bytes, datetime | None]:
     """Who asked for the challenge, the challenge, and when it was made; nothing for a bad ticket or a long answer."""
-    user_id, text = tickets.opened(f"passkey-{purpose}", answer.ticket if len(answer.credential) <= _LONGEST else "")
+    login_id, text = tickets.opened(f"passkey-{purpose}", answer.ticket if len(answer.credential) <= _LONGEST else "")
     challenge, _, at = text.partition(".")
-    return user_id, helpers.base64url_to_bytes(challenge), clock.parse(at) if at else None
+    return login_id, helpers.base64url_to_bytes(challenge), clock.parse(at) if at else None

@@ -18,10 +18,10 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.table import HAS_FACTOR, Passkey, RecoveryCode, UserAccount
+from leadwire.domain.accounts.table import HAS_FACTOR, WORKSPACES, Login, Passkey, RecoveryCode
 from leadwire.infrastructure import clock, db, ids, secret_box
 from leadwire.infrastructure.db.statements import insert, param, sql, statement
-from leadwire.infrastructure.errors import Invalid, NotFound, invalid_field
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 _STEP: Final = 30  # seconds
 _SECRET: Final = 20  # bytes, as RFC 4226 recommends
@@ -31,31 +31,28 @@ _OFFERED: Final = 900  # seconds to set an app up
 _WRONG: Final = ("/code", "wrong_code", "Wrong or used code. Wait for the next one.")
 _CODES: Final = 10
 _CODE: Final = 16
-"""Characters of a recovery code, dashes apart: 80 random bits, so a plain SHA-256 is enough."""
+"""The least characters of a recovery code. New ones have 24, which are 120 random bits: a plain SHA-256 is enough."""
 _NOBODY: Final = "There is no such user with a second factor."
 
-_BY_ID: Final = UserAccount.id == param("id")
-_ADD: Final = statement(UserAccount.update(totp_secret=param("sealed"), totp_step=param("step")).where(_BY_ID))
-_COLLEAGUE: Final = (UserAccount.workspace_id == param("workspace"), _BY_ID)
+_BY_ID: Final = Login.id == param("id")
+_ADD: Final = statement(Login.update(totp_secret=param("sealed"), totp_step=param("step")).where(_BY_ID))
 _REMOVE_APP: Final = statement(
-    UserAccount.update(totp_secret=None, totp_step=None)
-    .where(*_COLLEAGUE, UserAccount.totp_secret.is_not_null())
-    .returning(UserAccount.email)
+    Login.update(totp_secret=None, totp_step=None).where(_BY_ID, Login.totp_secret.is_not_null()).returning(Login.id)
 )
 # What refers to them can be written meanwhile.
-_LOCK: Final = statement(
-    UserAccount.select("email", "workspace_id", "password_hash").where(_BY_ID).lock_rows("NO KEY UPDATE")
-)
+_LOCK: Final = statement(Login.select("email", "password_hash").where(_BY_ID).lock_rows("NO KEY UPDATE"))
 # A colleague who has a second factor.
 _FIND: Final = sql(f"""
-SELECT email FROM user_account u WHERE workspace_id = :workspace AND id = :id AND {HAS_FACTOR} FOR NO KEY UPDATE""")
+SELECT l.id, l.email, (SELECT count(*) FROM user_account o WHERE o.login_id = l.id) AS accounts
+FROM user_account u JOIN login l ON l.id = u.login_id
+WHERE u.workspace_id = :workspace AND u.id = :user AND {HAS_FACTOR} FOR NO KEY UPDATE OF l""")
 _REMOVE_PASSKEYS: Final = statement(Passkey.delete().where(Passkey.user_id == param("user")))
-_STORED: Final = statement(UserAccount.select("password_hash", "totp_secret", "workspace_id", "email").where(_BY_ID))
-_UNCHANGED: Final = (UserAccount.password_hash == param("password_hash"), UserAccount.totp_secret == param("sealed"))
+_STORED: Final = sql(f"SELECT password_hash, totp_secret, {WORKSPACES}, email FROM login l WHERE id = :id")
+_UNCHANGED: Final = (Login.password_hash == param("password_hash"), Login.totp_secret == param("sealed"))
 _USE_STEP: Final = statement(
-    UserAccount.update(totp_step=param("step"))
-    .where(_BY_ID, UserAccount.totp_step < param("step"), *_UNCHANGED)
-    .returning(UserAccount.id)
+    Login.update(totp_step=param("step"))
+    .where(_BY_ID, Login.totp_step < param("step"), *_UNCHANGED)
+    .returning(Login.id)
 )
 _CODES_OF: Final = RecoveryCode.user_id == param("user")
 _ADD_CODE: Final = insert(*RecoveryCode.all_columns())
@@ -66,13 +63,13 @@ _COUNT_CODES: Final = statement(RecoveryCode.count().where(_CODES_OF))
 _REMOVE_CODES: Final = statement(RecoveryCode.delete().where(_CODES_OF))
 
 
-def offer(user_id: str, again: str = "") -> tuple[str, str]:
+def offer(login_id: str, again: str = "") -> tuple[str, str]:
     """A secret for an app, and the sealed form of it that `add` takes: those of the offer `again` while it holds."""
     owner, secret = tickets.opened("offer", again)
-    if owner == user_id:
+    if owner == login_id:
         return secret, again
     secret = base64.b32encode(secrets.token_bytes(_SECRET)).decode()
-    return secret, tickets.sealed("offer", user_id, secret, _OFFERED)
+    return secret, tickets.sealed("offer", login_id, secret, _OFFERED)
 
 
 def uri(secret: str, email: str) -> str:
@@ -82,102 +79,103 @@ def uri(secret: str, email: str) -> str:
 
 async def add(person: Person, offered: str, code: str) -> None:
     """Ask for codes too, of the secret that `offer` sealed; sessions elsewhere end. Raise RateLimited, Invalid."""
+    login_id = person.login_id
     owner, secret = tickets.opened("offer", offered)
-    if owner != person.user_id:  # no browser may choose the secret
+    if owner != login_id:  # no browser may choose the secret
         raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
-    await tries.count(f"code {person.user_id}")
+    await tries.count(f"code {login_id}")
     if (step := _step_of(secret, code)) is None:
         raise invalid_field(*_WRONG)
-    await tries.forgive(f"code {person.user_id}")
+    await tries.forgive(f"code {login_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
-        sealed = secret_box.get().seal(secret, _place(person.user_id))
-        await _ADD.rows(id=person.user_id, sealed=sealed, step=step)
-        await sessions.end_all(person.user_id, but=person.session_id)
-        await notify.tell(person.user_id, "second_factor_on")
+        await _ADD.rows(id=login_id, sealed=secret_box.get().seal(secret, _place(login_id)), step=step)
+        await sessions.end_all(login_id, but=person.session_id)
+        await notify.tell(login_id, "second_factor_on")
 
 
-async def remove_app(workspace: str, user_id: str) -> None:
+async def remove_app(login_id: str) -> None:
     """Ask for codes no more; passkeys stay. Raise NotFound."""
-    await _REMOVE_APP.one(NotFound(_NOBODY), workspace=workspace, id=user_id)
-    await notify.tell(user_id, "app_removed")
+    await _REMOVE_APP.one(NotFound(_NOBODY), id=login_id)
+    await notify.tell(login_id, "app_removed")
 
 
-async def remove(workspace: str, user_id: str) -> str:
-    """Let the password be enough again: without app, passkeys and recovery codes. Return the user's e-mail address.
-
-    Raise NotFound.
+async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> str:
+    """Let a colleague's password be enough again: without app, passkeys and recovery codes. Return their e-mail
+    address. Raise NotFound; Conflict where it would open another workspace too, unless an operator does it.
     """
     async with db.transaction():
-        found = await _FIND.one(NotFound(_NOBODY), workspace=workspace, id=user_id)
-        await _REMOVE_APP.rows(workspace=workspace, id=user_id)
-        await _REMOVE_PASSKEYS.rows(user=user_id)
-        await _REMOVE_CODES.rows(user=user_id)
-        await notify.tell(user_id, "second_factor_off")
-        return str(found["email"])
+        login_id, email, accounts = await _FIND.one(NotFound(_NOBODY), workspace=workspace, user=user_id)
+        if accounts > 1 and not by_operator:
+            raise Conflict("They sign in to another workspace, too: an operator can do this, on the command line.")
+        await _REMOVE_APP.rows(id=login_id)
+        await _REMOVE_PASSKEYS.rows(user=login_id)
+        await _REMOVE_CODES.rows(user=login_id)
+        await notify.tell(login_id, "second_factor_off")
+        return str(email)
 
 
-async def make_codes(user_id: str) -> list[str]:
-    """Replace a user's recovery codes. Return the new ones, which are stored nowhere."""
-    codes = [base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(_CODES)]
+async def make_codes(login_id: str) -> list[str]:
+    """Replace a login's recovery codes. Return the new ones, which are stored nowhere."""
+    codes = [base64.b32encode(secrets.token_bytes(15)).decode().lower() for _ in range(_CODES)]
     async with db.transaction():
-        await _LOCK.rows(id=user_id)  # first, as whoever removes or uses them
-        await _REMOVE_CODES.rows(user=user_id)
+        await _LOCK.rows(id=login_id)  # first, as whoever removes or uses them
+        await _REMOVE_CODES.rows(user=login_id)
         for code in codes:
-            await _ADD_CODE.rows(id=ids.new("rec"), user_id=user_id, hash=keys.digest(code))
-    return ["-".join(code[at : at + 4] for at in range(0, _CODE, 4)) for code in codes]
+            await _ADD_CODE.rows(id=ids.new("rec"), user_id=login_id, hash=keys.digest(code))
+    return ["-".join(code[at : at + 4] for at in range(0, len(code), 4)) for code in codes]
 
 
-def ticket(user_id: str, password_hash: str) -> str:
-    """Proof, for five minutes, that somebody gave the right password of `user_id`. It ends with that password."""
-    return tickets.sealed("ticket", user_id, password_hash, _PATIENCE)
+def ticket(login_id: str, password_hash: str) -> str:
+    """Proof, for five minutes, that somebody gave the right password of a login. It ends with that password."""
+    return tickets.sealed("ticket", login_id, password_hash, _PATIENCE)
 
 
 async def holder(given: str) -> tuple[str, db.Row]:
     """Return whose ticket it is, and what is stored of them. Raise Invalid: too old, or the password is another now."""
-    user_id, password_hash = tickets.opened("ticket", given)
-    account = await _STORED.row(id=user_id)
-    if account is None or account["password_hash"] != password_hash:
+    login_id, password_hash = tickets.opened("ticket", given)
+    login = await _STORED.row(id=login_id)
+    if login is None or login["password_hash"] != password_hash:
         raise Invalid("That took too long. Begin again with your password.")
-    return user_id, account
+    return login_id, login
 
 
 async def redeem(given: str, code: str, address: str) -> str:
     """Return whose ticket it is, when `code` is theirs and was not used before. Raise RateLimited, Invalid."""
-    user_id, account = await holder(given)
-    await tries.count(f"code {user_id}")
-    password_hash, sealed, workspace, email = account
+    login_id, login = await holder(given)
+    await tries.count(f"code {login_id}")
+    password_hash, sealed, workspaces, email = login
     if len(code) >= _CODE:
-        right = await _recover(user_id, password_hash, code, address)
+        right = await _recover(login_id, password_hash, workspaces, code, address)
     else:
-        step = _step_of(secret_box.get().open(sealed, _place(user_id)), code) if sealed else None
+        step = _step_of(secret_box.get().open(sealed, _place(login_id)), code) if sealed else None
         values = {"step": step, "password_hash": password_hash, "sealed": sealed}
-        right = step is not None and await _USE_STEP.row(id=user_id, **values) is not None
+        right = step is not None and await _USE_STEP.row(id=login_id, **values) is not None
     if not right:
-        tries.failed(workspace, email, "wrong code", address)
+        tries.failed(workspaces, email, "wrong code", address)
         raise invalid_field(*_WRONG)
-    await tries.forgive(f"code {user_id}")
-    return user_id
+    await tries.forgive(f"code {login_id}")
+    return login_id
 
 
-async def _recover(user_id: str, password_hash: str, code: str, address: str) -> bool:
+async def _recover(login_id: str, password_hash: str, workspaces: list[str], code: str, address: str) -> bool:
     """Use a recovery code up, unless the password is another by now. Return whether it was one; upper case, dashes and
     spaces do not matter.
     """
     plain = "".join(code.split()).replace("-", "").lower()
     async with db.transaction():
-        account = await _LOCK.row(id=user_id)
-        if account is None or account["password_hash"] != password_hash:
+        login = await _LOCK.row(id=login_id)
+        if login is None or login["password_hash"] != password_hash:
             return False
-        if not await _USE_CODE.row(user=user_id, hash=keys.digest(plain)):
+        if not await _USE_CODE.row(user=login_id, hash=keys.digest(plain)):
             return False
-        entry = audit.Entry("user.recovery_code_used", user_id)
-        await audit.record(account["workspace_id"], account["email"], entry, address)
-        await notify.tell(user_id, "recovery_code_used", left=str(await _COUNT_CODES.value(user=user_id)))
+        for workspace in workspaces:
+            await audit.record(workspace, login["email"], audit.Entry("user.recovery_code_used", login_id), address)
+        await notify.tell(login_id, "recovery_code_used", left=str(await _COUNT_CODES.value(user=login_id)))
         return True
 
 
-def _place(user_id: str) -> str:
-    return secret_box.place(UserAccount.totp_secret, user_id)
+def _place(login_id: str) -> str:
+    return secret_box.place(Login.totp_secret, login_id)
 
 
 def _step_of(secret: str, code: str) -> int | None:

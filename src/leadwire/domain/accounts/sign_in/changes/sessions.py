@@ -18,50 +18,71 @@ from typing import Final, NamedTuple
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, networks, notify
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import HAS_FACTOR, UserSession
-from leadwire.infrastructure import clock, ids, settings
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure import clock, db, ids, settings, user_agents
+from leadwire.infrastructure.db.statements import columns, if_given, insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, NotFound
 
 PRESENCE_EVERY: Final = 60.0
 """Seconds between two reports of an open inbox, see `reads.agent_online`."""
 
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
-_LONGEST_AGENT_TOLD: Final = 100
 
 _BEGIN: Final = insert(
-    *columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent provider_id provider_session")
+    *columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent provider_id provider_session"),
+    end="RETURNING (SELECT u.login_id FROM user_account u WHERE u.id = user_id)",
 )
 # A session that has not ended, of a workspace that is not suspended and still lets such sessions in.
 _LIVING: Final = """
 FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
+JOIN login l ON l.id = u.login_id
 WHERE s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
     AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)"""
+# A provider vouches for the account in its own workspace alone: from there nobody gets to the others.
 _FIND: Final = sql(f"""
-SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
-    u.operator, {HAS_FACTOR}, s.provider_id, w.networks, s.seen_at {_LIVING} AND s.hash = :hash""")
+SELECT l.id, u.id, u.email_address, u.name, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
+    u.operator, {HAS_FACTOR}, s.provider_id, w.networks,
+    ARRAY(SELECT ARRAY[o.id, elsewhere.name] FROM user_account o JOIN workspace elsewhere
+        ON elsewhere.id = o.workspace_id WHERE o.login_id = l.id AND o.id <> u.id AND s.provider_id IS NULL
+        AND elsewhere.suspended_at IS NULL ORDER BY elsewhere.name, o.id), s.seen_at {_LIVING} AND s.hash = :hash""")
+_OTHER: Final = sql("""
+SELECT w.id, w.name, w.networks, w.sso_enforced AND NOT u.break_glass AS barred
+FROM user_account u JOIN workspace w ON w.id = u.workspace_id
+WHERE u.id = :user AND u.login_id = :login AND w.suspended_at IS NULL""")
+# With another id and token: what pages of before are still doing ends, and their forms are refused.
+_SWITCH: Final = sql("""
+WITH ended AS (DELETE FROM user_session WHERE id = :session AND provider_id IS NULL RETURNING *)
+INSERT INTO user_session (id, user_id, hash, created_at, seen_at, confirmed_at, address, agent)
+SELECT :id, :user, :hash, created_at, seen_at, confirmed_at, address, agent FROM ended RETURNING id""")
 _LIVES: Final = sql(f"SELECT s.address, w.networks {_LIVING} AND s.id = :id")
 _BY_ID: Final = UserSession.id == param("id")
-_OF_USER: Final = UserSession.user_id == param("user")
+_OF_LOGIN: Final = QueryString(
+    "{} IN (SELECT id FROM user_account WHERE login_id = {})", UserSession.user_id, param("login")
+)
 _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but"))
+_IF_OF: Final = if_given(UserSession.user_id, "only")
 _SEEN: Final = statement(UserSession.update(seen_at=param("now"), address=param("address")).where(_BY_ID))
 _SET: Final = {
     name: statement(UserSession.update({name: param("value")}).where(_BY_ID))
     for name in ("present_at", "confirmed_at", "flash")
 }
 _END: Final = statement(UserSession.delete().where(UserSession.hash == param("hash")))
-_END_ONE: Final = statement(UserSession.delete().where(_BY_ID, _OF_USER).returning(UserSession.id))
-_END_ALL: Final = statement(UserSession.delete().where(_OF_USER, _ALL_BUT))
+_END_ONE: Final = statement(UserSession.delete().where(_BY_ID, _OF_LOGIN, _IF_OF).returning(UserSession.id))
+_END_OF: Final = sql("""
+DELETE FROM user_session s USING user_account u, user_account other
+WHERE u.id = :user AND other.login_id = u.login_id AND s.user_id = other.id RETURNING s.id""")
+_END_ALL: Final = statement(UserSession.delete().where(_OF_LOGIN, _ALL_BUT))
 _DELETE_ENDED: Final = statement(
     UserSession.delete().where((UserSession.created_at <= param("oldest")) | (UserSession.seen_at <= param("idle")))
 )
 # Know a browser from now on, if it is new: it and the 19 before it.
 _KNOW: Final = sql("""
-UPDATE user_account SET known_browsers =
+UPDATE login SET known_browsers =
     (array_append(known_browsers, :mark::text))[greatest(cardinality(known_browsers) - 18, 1):]
-WHERE id = :user AND :mark <> ALL (known_browsers) RETURNING id""")
+WHERE id = :login AND :mark <> ALL (known_browsers) RETURNING id""")
 
 
 class Browser(NamedTuple):
@@ -80,21 +101,42 @@ async def begin(
     provider: tuple[str, str] | None = None,
     confirmed_at: datetime | None = None,
 ) -> str:
-    """Begin a session of a user who has just proved who they are. Return its token, which is stored nowhere.
+    """Begin a session of an account whose owner has just proved who they are. Return its token, stored nowhere.
 
     The browser is known from now on. If it is new its user is told, unless they have just joined with it.
     At a `provider` the session has a name, too, and may have been `confirmed_at` an earlier time.
     """
     token, now = secrets.token_urlsafe(32), clock.now()
     provider_id, provider_session = provider or (None, None)
-    await _BEGIN.rows(
+    login_id = await _BEGIN.value(
         id=ids.new("sess"), user_id=user_id, hash=keys.digest(token), created_at=now, seen_at=now,
         confirmed_at=confirmed_at or now, address=browser.address, agent=browser.agent[:_LONGEST_AGENT],
         provider_id=provider_id, provider_session=provider_session,
     )  # fmt: skip
-    if await know_browser(user_id, browser.mark) and not joins:
-        told = {"address": browser.address, "agent": browser.agent[:_LONGEST_AGENT_TOLD]}
-        await notify.tell(user_id, "new_sign_in", **told)
+    # What a provider vouches for is no browser of whoever has the password.
+    mark = f"{provider_id} {browser.mark}" if provider_id and browser.mark else browser.mark
+    if await know_browser(login_id, mark) and not joins:
+        told = {"address": browser.address, "agent": user_agents.browser_name(browser.agent)}
+        await notify.tell(login_id, "new_sign_in", **told)
+    return token
+
+
+async def switch(person: Person, user_id: str) -> str:
+    """Go on in another workspace, with this account of the same login. Return the token of the session that replaces
+    the present one, and lasts no longer. Raise NotFound; Conflict where such a session may not be.
+    """
+    missing = NotFound("You have no account there, or the workspace is suspended.")
+    workspace, name, allowed, barred = await _OTHER.one(missing, user=user_id, login=person.login_id)
+    if person.provider or barred:
+        raise Conflict(f"{name} is opened by a sign-in of its own: sign out, and use single sign-on there.")
+    if not networks.overlap(person.address, allowed):
+        raise Conflict(f"{name} lets people in from certain networks only, and you are at {person.address}.")
+    token = secrets.token_urlsafe(32)
+    async with db.transaction():
+        switched = {"id": ids.new("sess"), "user": user_id, "hash": keys.digest(token)}
+        await _SWITCH.one(NotFound("There is no such session."), session=person.session_id, **switched)
+        entry = audit.Entry("user.signed_in", user_id, "from another workspace")
+        await audit.record(workspace, person.email, entry, person.address)
     return token
 
 
@@ -128,14 +170,20 @@ async def end(token: str | None) -> None:
         await _END.rows(hash=keys.digest(token))
 
 
-async def end_all(user_id: str, but: str | None = None) -> None:
-    """End every session of a user, except the one with the id `but`."""
-    await _END_ALL.rows(user=user_id, but=but)
+async def end_all(login_id: str, but: str | None = None) -> None:
+    """End every session of a login, except the one with the id `but`."""
+    await _END_ALL.rows(login=login_id, but=but)
 
 
-async def end_one(user_id: str, session_id: str) -> None:
-    """End one session of a user. Raise NotFound."""
-    await _END_ONE.one(NotFound("There is no such session."), user=user_id, id=session_id)
+async def end_of(user_id: str) -> int:
+    """End every session of whoever has an account, in other workspaces, too. Return how many."""
+    return len(await _END_OF.rows(user=user_id))
+
+
+async def end_one(person: Person, session_id: str) -> None:
+    """End one of the sessions that `reads.sessions` shows a person. Raise NotFound."""
+    only = person.user_id if person.provider else None
+    await _END_ONE.one(NotFound("There is no such session."), login=person.login_id, only=only, id=session_id)
 
 
 async def update(session_id: str, **values: datetime | str | None) -> None:
@@ -149,9 +197,9 @@ async def delete_ended() -> None:
     await _DELETE_ENDED.rows(**_bounds())
 
 
-async def know_browser(user_id: str, mark: str) -> bool:
+async def know_browser(login_id: str, mark: str) -> bool:
     """Know this browser from now on, if it has a `mark`. Return whether it is new."""
-    return bool(mark) and await _KNOW.row(user=user_id, mark=keys.digest(mark).hex()) is not None
+    return bool(mark) and await _KNOW.row(login=login_id, mark=keys.digest(mark).hex()) is not None
 
 
 def known_browser(mark: str, known: Sequence[str]) -> str:

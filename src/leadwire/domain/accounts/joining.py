@@ -1,0 +1,136 @@
+"""Somebody gets an account in a workspace: of a login of theirs, or with a new one.
+
+What an address says of itself counts for nothing. A login is verified once its mail was opened: by an invitation that
+was mailed, and shown to nobody. A provider's word counts as much, if its workspace has proven the domain: whoever has
+that can read the mail. One login of an address can be verified; the others are in nobody's way.
+"""
+
+from typing import Final
+
+from leadwire.domain.accounts import keys, quotas, reads
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.table import Invitation, Login, UserAccount
+from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, NotFound
+
+# The people of a workspace and its open invitations, in one number.
+COUNT_PEOPLE: Final = sql("""
+SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
+    + (SELECT count(*) FROM invitation WHERE workspace_id = :workspace AND expires_at > :now)""")
+
+# Of several who bring the same address at once, each finds what the one before has made.
+_TURN: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended('login ' || lower(:email), 0))")
+_ADD: Final = insert(
+    *columns(UserAccount, "id workspace_id login_id email name role created_at operator"),
+    end="ON CONFLICT DO NOTHING RETURNING id",
+)
+_USE: Final = statement(Invitation.delete().where(Invitation.hash == param("hash")).returning(Invitation.operator))
+_EMAIL: Final = statement(Login.select("email").where(Login.id == param("login")).lock_rows("NO KEY UPDATE"))
+# What somebody is called where they have come to last.
+_NAME: Final = sql(
+    "SELECT name FROM user_account WHERE login_id = :login ORDER BY name IS NULL, created_at DESC, id LIMIT 1"
+)
+# Whose address it is; whether they have nothing to sign in with but a provider.
+_VERIFIED: Final = sql("""
+SELECT id, password_hash IS NULL AND NOT EXISTS (SELECT 1 FROM passkey WHERE user_id = l.id) AS bare
+FROM login l WHERE lower(email) = lower(:email) AND verified_at IS NOT NULL""")
+_SET: Final = statement(
+    Login.update(password_hash=param("password"), verified_at=param("at")).where(Login.id == param("login"))
+)
+_VERIFY: Final = statement(Login.update(verified_at=param("at")).where(Login.id == param("login")))
+_UNVERIFIED: Final = sql("""
+SELECT l.id FROM login l JOIN user_account u ON u.login_id = l.id
+WHERE u.id = :user AND lower(l.email) = :email AND l.verified_at IS NULL FOR NO KEY UPDATE OF l""")
+_VOUCH: Final = sql("""
+UPDATE login l SET verified_at = :at WHERE id = :login
+    AND NOT EXISTS (SELECT 1 FROM login o WHERE lower(o.email) = :email AND o.id <> l.id)
+    AND NOT EXISTS (SELECT 1 FROM user_account u WHERE u.login_id = l.id AND u.workspace_id <> :workspace)""")
+
+
+async def add(
+    workspace: str,
+    email: str,
+    role: str,
+    address: str,
+    *,
+    login_id: str | None = None,
+    operator: bool = False,
+    name: str | None = None,
+) -> str:
+    """Give a login, or (None) a new one of this address, an account in a workspace. Return its id.
+
+    Runs in the open transaction. Raise Conflict for a colleague, QuotaExceeded.
+    """
+    await _TURN.rows(email=email)
+    taken = Conflict("No account can be made with this address. Ask for a link to another one.")
+    user_id, now = ids.new("user"), clock.now()
+    await _ADD.one(
+        taken, id=user_id, workspace_id=workspace, login_id=login_id, email_address=email, name=name, role=role,
+        created_at=now, operator=operator,
+    )  # fmt: skip
+    await quotas.check(workspace, "users", COUNT_PEOPLE, now=now)
+    await audit.record(workspace, email, audit.Entry("user.joined", email, role), address)
+    return user_id
+
+
+async def offer(token: str) -> db.Row:
+    """What an invitation is for, as `reads.offer`. Raise Conflict where people come by single sign-on alone."""
+    offered = await reads.offer(token)
+    if offered["sso_enforced"]:
+        raise Conflict("Your team signs in by single sign-on. Do so: the account is made then, without this link.")
+    return offered
+
+
+async def join_anew(token: str, email: str, name: str | None, password_hash: str, address: str) -> str:
+    """Use an invitation up, with a new login that has this password. Return the account's id.
+
+    Whoever opened a mail has its address: they join with the login that has it already, if there is one, which gets the
+    password if it has none. Without mail nobody is told of another login. Runs in the open transaction.
+
+    Raise NotFound, Conflict, QuotaExceeded.
+    """
+    await _TURN.rows(email=email)
+    offered = await offer(token)
+    login_id, bare = (await _VERIFIED.row(email=email) if offered["mailed"] else None) or (None, True)
+    if not bare:
+        raise Conflict("You have an account with this address. Sign in with it to join: nobody has two passwords here.")
+    user_id = await _use(token, offered, email, name, address, login_id)
+    at = clock.now() if offered["mailed"] else None
+    await _SET.rows(login=login_id or user_id, password=password_hash, at=at)
+    return user_id
+
+
+async def join(token: str, login_id: str, address: str) -> str:
+    """Use an invitation up for somebody who has just signed in with this login. Return the account's id.
+
+    Runs in the open transaction. Raise NotFound, Conflict, QuotaExceeded.
+    """
+    (email,) = await _EMAIL.one(NotFound("This account has just been removed."), login=login_id)
+    await _TURN.rows(email=email)
+    offered = await offer(token)
+    if offered["email"] and offered["email"].lower() != email.lower():
+        raise Conflict("This invitation is for another address than that of your account.")
+    user_id = await _use(token, offered, email, await _NAME.value(login=login_id), address, login_id)
+    if offered["mailed"] and not await _VERIFIED.row(email=email):
+        await _VERIFY.rows(login=login_id, at=clock.now())
+    return user_id
+
+
+async def vouch(workspace: str, user_id: str, email: str) -> None:
+    """Verify the login of an account for whose address a provider vouches, where the workspace has proven the domain.
+
+    Not one that opens another workspace, nor beside another of this address: it could be somebody else's. Runs in the
+    open transaction.
+    """
+    if login_id := await _UNVERIFIED.value(user=user_id, email=email):
+        await _TURN.rows(email=email)
+        await _VOUCH.rows(login=login_id, email=email, workspace=workspace, at=clock.now())
+
+
+async def _use(
+    token: str, offered: db.Row, email: str, name: str | None, address: str, login_id: str | None = None
+) -> str:
+    (operator,) = await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
+    to = offered["workspace_id"], email, offered["role"], address
+    return await add(*to, login_id=login_id, operator=operator, name=name)

@@ -37,11 +37,17 @@ class Builder:
         await field.fill(text)
         async with self.page.expect_response(lambda answer: answer.request.method == "POST"):
             await field.blur()
+        await self.has_settled()
 
     async def chooses(self, label: str, option: str, inside: Locator | None = None) -> None:
         """Choose from a list."""
         async with self.page.expect_response(lambda answer: answer.request.method == "POST"):
             await self.field(label, inside).select_option(label=option)
+        await self.has_settled()
+
+    async def has_settled(self) -> None:
+        """Wait until the page has taken over what was answered, which is later than the answer."""
+        await expect(self.page.locator("html[data-loading]")).to_have_count(0)
 
     def row(self, name: str) -> Locator:
         """One of a list's, such as `Answer 2`."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.resources
+from urllib.parse import parse_qs
 
 import pytest
 from playwright.async_api import expect
@@ -57,7 +58,7 @@ async def test_a_bot_is_built_from_blank_by_clicking_and_a_visitor_talks_to_it(p
     way = builder.row("Way 1")
     await builder.chooses("What", "question: What do you need?", way)
     await builder.chooses("Comparison", "is", way)
-    await builder.writes("Value", "A quote", way)
+    await builder.chooses("Value", "A quote", way)
     await builder.chooses("Leads to", "+ Question", way)
     await builder.chooses("Otherwise", "+ Talk to a person")
 
@@ -169,6 +170,28 @@ async def test_keys_that_are_pressed_before_an_answer_comes_are_not_lost(page, d
     assert len((await draft_of(workspace, bot_id))["nodes"]) == many - 1
 
 
+async def test_what_is_pressed_before_an_answer_comes_is_pressed_in_what_comes(page, door, workspace, bot_id):
+    await drafts.replace(workspace, bot_id, library.text("support-triage"))
+    await page.goto(f"{door}/bots/{bot_id}?step=hello")
+    builder, held, free = Builder(page), [], asyncio.Event()
+    before = len((await draft_of(workspace, bot_id))["nodes"][0]["options"])
+
+    async def hold(route):
+        if route.request.method == "POST":
+            held.append(parse_qs(route.request.post_data))
+            await free.wait()
+        await route.continue_()
+
+    await page.route("**/bots/**", hold)
+    await builder.field("Then").select_option(index=1)  # the answer brings another form
+    await builder.panel.get_by_role("button", name="Add answer").click()
+    await eventually(lambda: held)
+    free.set()
+    await expect(builder.row(f"Answer {before + 1}")).to_be_visible()
+    assert [form.get("add") for form in held] == [None, ["options"]]
+    assert len((await draft_of(workspace, bot_id))["nodes"][0]["options"]) == before + 1
+
+
 async def test_a_wire_is_dragged_and_the_picture_fits(page, door, workspace, bot_id):
     await drafts.replace(workspace, bot_id, library.text("lead-qualification"))
     await page.goto(f"{door}/bots/{bot_id}")
@@ -277,3 +300,51 @@ async def test_axe_finds_nothing_in_the_panel_of_any_kind_of_step(browser, door,
             told = await page.evaluate(_ASK)
             found += [(one["id"], *fault) for fault in told]
     assert found == [], "\n".join(map(str, found))
+
+
+async def test_a_fault_is_told_at_its_field_once_that_was_left_or_publishing_was_tried(page, visit, door, bot_id):
+    await page.goto(f"{door}/bots/{bot_id}?step=welcome")
+    builder, told = Builder(page), page.locator("#panel .error:visible, #faults li:visible")
+    await builder.chooses("Then", "+ Question")
+    await expect(builder.panel.get_by_role("heading", name="Question", exact=True)).to_be_visible()
+    await builder.writes("Question", "What do you need?")
+    await builder.chooses("Kind of answer", "Choose from answers")
+    await builder.panel.get_by_role("button", name="Add answer").click()
+    await expect(builder.row("Answer 3")).to_be_visible()
+    await expect(told).to_have_count(0)
+    await builder.field("Answer", builder.row("Answer 3")).focus()
+    await builder.field("Answer", builder.row("Answer 2")).focus()  # the third was left as it was
+    await expect(builder.row("Answer 3").get_by_text("Fill this in.")).to_be_visible()
+    await expect(told).to_have_count(1)
+    await builder.writes("Answer", "Help", builder.row("Answer 3"))
+    await expect(told).to_have_count(0)
+    await builder.chooses("Then", "+ Decision")
+    await expect(builder.panel.get_by_role("heading", name="Decision", exact=True)).to_be_visible()
+    await expect(told).to_have_count(0)
+    await page.get_by_role("button", name="Publish").click()
+    await expect(page.get_by_text("Not published: 4 to finish.").first).to_be_visible()
+    way = builder.row("Way 1")
+    await expect(way.get_by_text("Choose one.")).to_have_count(2)
+    await expect(way.get_by_text("Choose a step.")).to_be_visible()
+    await expect(told).to_have_count(4)
+    await builder.chooses("What", "question: What do you need?", way)
+    await expect(told).to_have_count(3)
+    visit.complaints = [one for one in visit.complaints if "422" not in one]
+
+
+async def test_enter_begins_the_next_answer(page, door, workspace, bot_id):
+    await page.goto(f"{door}/bots/{bot_id}")
+    builder = Builder(page)
+    await page.get_by_role("button", name="Question", exact=True).click()
+    await expect(builder.panel.get_by_role("heading", name="Question", exact=True)).to_be_visible()
+    await builder.writes("Question", "Which color?")
+    await builder.panel.get_by_role("button", name="Add answer").click()
+    await builder.field("Answer", builder.row("Answer 1")).focus()
+    for place, color in enumerate(("Red", "Green", "Blue"), 1):
+        await expect(builder.field("Answer", builder.row(f"Answer {place}"))).to_be_focused()
+        await page.keyboard.type(color)
+        await page.keyboard.press("Enter")
+    await expect(builder.field("Answer", builder.row("Answer 4"))).to_be_focused()
+    first, asked = (await draft_of(workspace, bot_id))["nodes"]
+    assert first["next"] == asked["id"]
+    assert [one.get("label") for one in asked["options"]] == ["Red", "Green", "Blue", None]

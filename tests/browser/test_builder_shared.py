@@ -36,7 +36,7 @@ async def test_two_people_edit_one_flow(redis, page, visit, browser, door, works
         theirs = await signed_in(other, door, workspace, "grace@example.org")
         await theirs.goto(f"{door}/bots/{bot_id}?step=welcome")
         grace = Builder(theirs)
-        await expect(page.get_by_text("grace@example.org is here too")).to_be_visible()
+        await expect(page.get_by_text("Grace is here too")).to_be_visible()
         await ada.opens("End: end")
         await ada.writes("Message", "Bye!")
         await expect(grace.step("End: Bye!")).to_be_visible()  # by itself

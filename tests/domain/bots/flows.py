@@ -51,6 +51,7 @@ type = "end"
 id = "bye"
 text = "Bye {{email}}."
 """
+PRIVACY = "https://www.acme.example/privacy"
 
 
 def small() -> Flow:
@@ -61,4 +62,4 @@ def small() -> Flow:
 @functools.cache
 def shipped(name: str) -> Flow:
     """A flow that Leadwire ships with."""
-    return parse(library.text(name))
+    return parse(library.text(name, PRIVACY))

@@ -14,7 +14,7 @@ from leadwire.domain.bots.flow.expressions import fill, holds
 from leadwire.domain.bots.flow.nodes import Branch, Case, Condition, End, Flow, Op, When
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.infrastructure import clock
-from tests.domain.bots.flows import SMALL, shipped, small
+from tests.domain.bots.flows import PRIVACY, SMALL, shipped, small
 
 
 def talk(flow, *said):
@@ -180,7 +180,7 @@ def test_an_answer_is_not_filled_in():
 
 @pytest.mark.parametrize("name", library.NAMES)
 def test_the_shipped_flows_come_to_an_end(name):
-    assert parse(library.text(name)) == shipped(name)
+    assert parse(library.text(name, PRIVACY)) == shipped(name)
 
 
 GOLDEN = {

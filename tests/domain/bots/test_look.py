@@ -9,7 +9,7 @@ import pytest
 import leadwire.interfaces.widget
 from leadwire.domain.bots.look import LANGUAGES, Look, stored
 from leadwire.domain.bots.visitors import opening
-from tests.domain.bots.flows import shipped
+from tests.domain.bots.flows import shipped, small
 
 SCRIPTS = Path(leadwire.interfaces.widget.__file__).with_name("javascript")
 
@@ -53,6 +53,10 @@ def test_the_language_is_the_flows_the_browsers_or_always_one(chosen, accepted, 
 
 
 def test_texts_of_its_own_come_before_those_of_the_flow():
+    unnamed = small()
+    headings = {one: opening.opening("bot_1", unnamed, "#000000", Look(language=one)).title for one in LANGUAGES}
+    others = {name: told for name, told in headings.items() if told != "Chat"}
+    assert others == {"ar": "دردشة", "ja": "チャット", "pl": "Czat"}
     config = opening.opening("bot_1", shipped("lead-qualification"), "#000000", Look(title="Hi", placeholder="Ask us"))
     assert (config.title, config.words) == ("Hi", {"field": "Ask us"})
 

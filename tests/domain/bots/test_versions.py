@@ -56,7 +56,7 @@ async def test_a_version_published_under_older_rules_keeps_running(workspace, li
            SELECT bot_id, 2, workspace_id, $2, created_at FROM bot_version WHERE bot_id = $1""",
         live.id, older,
     )  # fmt: skip
-    with pytest.raises(BadFlow, match=r"line 33, node 'route': contains takes a text that is not empty\."):
+    with pytest.raises(BadFlow, match=r"line 33, node 'route': Compare with a text that is not empty\."):
         await changes.save_draft(workspace, live.id, older)
     await changes.rollback(workspace, live.id, 2)
     visitor = Visitor(await reads.live(live.id))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from leadwire.domain.bots.flow import library
+from tests.domain.bots.flows import PRIVACY
 
 
 def leadwire(*arguments):
@@ -15,7 +16,7 @@ def leadwire(*arguments):
 
 def test_a_good_flow_is_called_good(tmp_path):
     file = tmp_path / "flow.toml"
-    file.write_text(library.text("demo-booking"))
+    file.write_text(library.text("demo-booking", PRIVACY))
     result = leadwire("bots", "validate", str(file))
     assert (result.returncode, result.stderr) == (0, "")
     assert "12 nodes" in result.stdout
@@ -23,12 +24,12 @@ def test_a_good_flow_is_called_good(tmp_path):
 
 def test_faults_are_printed_where_editors_find_them(tmp_path):
     file = tmp_path / "flow.toml"
-    text = library.text("demo-booking").replace('next = "website"', 'next = "web"')
+    text = library.text("demo-booking", PRIVACY).replace('next = "website"', 'next = "web"')
     file.write_text(text)
     line = text[: text.index('next = "web"')].count("\n") + 1
     result = leadwire("bots", "validate", str(file))
     assert result.returncode == 1
-    assert result.stderr == f"{file}:{line}: node 'email': next leads to 'web', which is no node.\n"
+    assert result.stderr == f"{file}:{line}: node 'email': This leads to a step that is not there: 'web'.\n"
     faults = json.loads(leadwire("bots", "validate", "--json", str(file)).stdout)["faults"]
     assert [(fault["code"], fault["node"], fault["line"]) for fault in faults] == [("unknown_node", "email", line)]
 

@@ -14,7 +14,10 @@ from leadwire.domain.bots.flow.check import onward
 from leadwire.domain.bots.flow.expressions import DERIVED
 from leadwire.domain.bots.flow.nodes import Input, Op, Weekday
 from leadwire.domain.bots.flow.parse import read
-from leadwire.infrastructure import db
+from leadwire.domain.bots.table import Bot
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Origin
+from leadwire.infrastructure import db, secret_box
 from leadwire.interfaces.web.flow_picture import picture
 from leadwire.interfaces.web.rendering import coded
 from tests.domain.bots import flow_words
@@ -80,7 +83,7 @@ async def test_a_draft_kept_under_older_rules_can_be_tried_and_says_what_is_wron
     older = library.text("lead-qualification").replace('op = "gte", value = 60', 'op = "contains", value = ""')
     await db.rows("UPDATE bot SET draft = $2 WHERE id = $1", greeter, older)
     assert "What brings you here?" in (await admin.get(f"/bots/{greeter}/trial/config")).text
-    assert "contains takes a text that is not empty." in await admin.open(f"/bots/{greeter}/text")
+    assert "Compare with a text that is not empty." in await admin.open(f"/bots/{greeter}/text")
 
 
 async def test_versions_differ_and_come_back(admin, workspace, greeter):
@@ -115,6 +118,23 @@ async def test_where_it_may_be_shown(admin, workspace, greeter):
     assert "enter scheme and host, such as https://example.com" in page
 
 
+async def test_a_secret_for_identities_is_shown_once_and_replaced(admin, viewer, greeter):
+    await admin.open(f"/bots/{greeter}/install")
+    place, secrets = secret_box.place(Bot.identity_secret, greeter), []
+    for _ in range(2):
+        page = await admin.fill(f"/bots/{greeter}/identity", 201)
+        sealed = await db.value("SELECT identity_secret FROM bot WHERE id = $1", greeter)
+        secrets.append(secret_box.get().open_once(sealed, place))
+        assert secrets[-1] in page
+    assert secrets[0] != secrets[1]
+    page = await admin.open(f"/bots/{greeter}/install")
+    assert not any(secret in page for secret in secrets)
+    done = await db.rows("SELECT action, subject FROM audit_entry ORDER BY id DESC LIMIT 1")
+    assert [tuple(one) for one in done] == [("bot.identity_secret_made", greeter)]
+    await viewer.open("/account")
+    await viewer.fill(f"/bots/{greeter}/identity", 403)
+
+
 async def test_a_viewer_may_look_and_another_workspace_may_not(viewer, greeter):
     page = await viewer.open(f"/bots/{greeter}/text")
     assert "readonly" in page
@@ -143,3 +163,69 @@ async def test_the_builder_offers_the_days_in_the_order_of_the_week(admin, works
     page = await admin.open(f"/bots/{greeter}")
     days = re.findall(r'type="checkbox" name="hours/0/days" value="(\w+)"( checked)?', page)
     assert days == [(day, " checked" if day == "tue" else "") for day in get_args(Weekday)]
+
+
+async def test_a_bot_is_paused_resumed_archived_and_restored(admin, workspace, greeter):
+    async def says(text):
+        line = {"content": text, "client_message_id": text.encode().hex().ljust(24, "0")}
+        return await admin.post(f"/widget/v1/bots/{greeter}/conversations", json=line)
+
+    async def shown():
+        return (await admin.get(f"/widget/v1/bots/{greeter}")).status_code
+
+    at = f"/bots/{greeter}/state"
+    await admin.fill(f"/bots/{greeter}/draft", source=library.text("lead-qualification"), publish="1")
+    begun = (await says("Just looking")).json()
+    for deed, pill, status in (
+        ("paused", "Paused", 404),
+        ("paused", "Paused", 404),
+        ("resumed", "Version 1 is live", 200),
+        ("archived", "Archived", 404),
+        ("restored", "Paused", 404),
+        ("resumed", "Version 1 is live", 200),
+    ):
+        await admin.fill(at, to=deed)
+        assert f"</svg>{pill}</span>" in await admin.open(f"/bots/{greeter}")
+        assert (await shown(), (await says(deed)).status_code) == (status, {404: 404, 200: 201}[status])
+    await admin.fill(at, to="archived")
+    assert "Archived: 1</summary>" in await admin.open("/bots")
+    assert (await reads.one(workspace, greeter)).published_version is None
+    line = {"content": "Still here", "client_message_id": "still-here-0123456789abcdef"}
+    to = f"/widget/v1/conversations/{begun['conversation_id']}/messages"
+    going_on = await admin.post(to, json=line, headers={"Authorization": f"Bearer {begun['token']}"})
+    assert going_on.status_code == 200, "a conversation that is under way goes on"
+    await admin.fill(f"/bots/{greeter}/publish")
+    assert await shown() == 200, "who publishes a bot wants it to be seen"
+    assert "Archived:" not in await admin.open("/bots")
+    done = await db.rows("SELECT action FROM audit_entry WHERE subject = $1 ORDER BY id DESC LIMIT 3", greeter)
+    assert [row["action"] for row in done] == ["bot.published", "bot.archived", "bot.resumed"]
+
+
+async def test_a_bot_is_deleted_unless_somebody_talked_to_it(admin, workspace, greeter):
+    page = await admin.open(f"/bots/{greeter}")
+    assert "It has no conversations and no leads." in page
+    await db.rows("INSERT INTO bot_count (bot_id, day, kind, name, total) VALUES ($1, now(), 'shown', '', 1)", greeter)
+    await admin.fill(f"/bots/{greeter}/draft", source=library.text("lead-qualification"), publish="1")
+    await admin.fill(f"/bots/{greeter}/knowledge", question="Why?", answer="Because.")
+    copy = await changes.duplicate(workspace, greeter, "Copy")
+    assert "The bot is deleted." in await admin.fill(f"/bots/{greeter}/state", to="deleted")
+    await admin.open(f"/bots/{greeter}", 404)
+    for table in ("bot_version", "faq_entry", "bot_count"):
+        assert await db.value(f"SELECT count(*) FROM {table} WHERE bot_id = $1", greeter) == 0
+    await conversations.start(workspace, copy, Origin())
+    page = await admin.open(f"/bots/{copy}")
+    assert "So it can be archived, not deleted." in page
+    assert 'value="deleted"' not in page
+    assert "Archive it instead." in await admin.fill(f"/bots/{copy}/state", 409, to="deleted")
+    await admin.fill(f"/bots/{copy}/state", 422, to="exploded")
+
+
+async def test_the_list_tells_how_bots_did_in_thirty_days(admin, workspace, greeter):
+    for days, kind, total in ((0, "started", 1200), (29, "started", 34), (31, "started", 5), (1, "lead", 17)):
+        await db.rows(
+            "INSERT INTO bot_count (bot_id, day, kind, name, total)"
+            " VALUES ($1, (now() AT TIME ZONE 'UTC')::date - $2::int, $3, '', $4)",
+            greeter, days, kind, total,
+        )  # fmt: skip
+    page = await admin.open("/bots")
+    assert re.findall(r'data-label="(\w+), 30 days">([\d,]+)<', page) == [("Conversations", "1,234"), ("Leads", "17")]

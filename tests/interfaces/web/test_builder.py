@@ -6,12 +6,14 @@ import re
 import pytest
 
 from leadwire.domain.bots import changes, reads
-from leadwire.domain.bots.builder import editing, fields
+from leadwire.domain.bots.builder import editing, fields, variables
+from leadwire.domain.bots.builder.rewriting import written
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.nodes import MAX_NODES
 from leadwire.domain.bots.flow.parse import read
 from leadwire.infrastructure import db
+from tests.domain.bots.flows import PRIVACY
 
 ODD = [
     "",
@@ -188,3 +190,52 @@ async def test_what_no_form_sends_is_refused(admin, workspace, greeter):
     deep = "{a.b.c.d.e.f.g.h=" * 60 + "1" + "}" * 60
     await drafts.replace(workspace, greeter, f'[[nodes]]\ntype = "say"\nid = "deep"\nmore = {deep}\n')
     assert "nested too deeply" in await admin.fill(f"/bots/{greeter}/steps/deep", 422, do="duplicate")
+
+
+async def test_the_address_of_the_privacy_page_is_asked_once_and_suggested_then(admin, workspace, greeter):
+    await admin.fill(f"/bots/{greeter}/steps", kind="consent")
+    asked = (await draft_of(workspace, greeter))["nodes"][1]
+    assert not asked["links"][0].get("url")
+    page = await admin.open(f"/bots/{greeter}?step=consent&check=1")
+    assert "<b>Button 1, Address of the page: </b><span>Fill this in.</span>" in page
+    for address, told in (("https://www.example.com/privacy", True), (PRIVACY, False)):
+        page = await admin.fill(f"/bots/{greeter}/steps/consent", **{"links/0/url": address})
+        assert ("Enter the address of your own privacy page." in page) is told
+    other = await changes.create(workspace, "Another")
+    await drafts.replace(workspace, other, library.BLANK)
+    await admin.fill(f"/bots/{other}/steps/welcome", next="new:consent")
+    assert (await draft_of(workspace, other))["nodes"][1]["links"][0]["url"] == PRIVACY
+    await admin.fill("/bots", name="Demo", flow="demo-booking")
+    [made] = [one.id for one in await reads.listed(workspace) if one.name == "Demo"]
+    assert f'url = "{PRIVACY}"' in (await reads.detail(workspace, made)).draft
+
+
+async def test_what_has_a_list_is_chosen_from_it(admin, workspace, greeter):
+    draft = read(library.text("lead-qualification").replace('locale = "en"', 'locale = "en-GB"'))
+    asked = next(one for one in draft["nodes"] if one.get("options"))
+    values = [one.get("value", one["label"]) for one in asked["options"]]
+    await drafts.replace(workspace, greeter, written(draft))
+    await admin.fill(f"/bots/{greeter}/steps", kind="branch", after=asked["id"], way="next")
+    at = "cases/0/when/all/0"
+    for op, listed in (("eq", True), ("ne", True), ("contains", False), ("in", False)):
+        form = {f"{at}/var": variables.name(asked), f"{at}/op": op, f"{at}/value": values[0]}
+        page = await admin.fill(f"/bots/{greeter}/steps/decision", **form)
+        shown = page.partition(f'<select name="{at}/value">')[2].partition("</select>")[0]
+        assert re.findall(r'<option value="([^"]*)"', shown) == (values if listed else []), op
+        assert f'<option value="{values[0]}" selected>' in shown or not listed
+    page = await admin.open(f"/bots/{greeter}")
+    assert '<option value="en-GB">en-GB</option><option value="en">English</option>' in page
+    assert '<option value="UTC" selected>' in page
+    assert '<option value="Europe/Berlin">' in page
+    assert 'name="title"' not in page, "the heading is on the screen Look"
+
+
+async def test_a_step_from_the_list_is_put_after_the_last_one_that_leads_nowhere_yet(admin, workspace, greeter):
+    for kind in ("ask", "branch", "say", "end", "end", "end"):
+        await admin.fill(f"/bots/{greeter}/steps", kind=kind)
+    nodes = {one["id"]: one for one in (await draft_of(workspace, greeter))["nodes"]}
+    assert nodes["welcome"]["next"] == "question"
+    assert nodes["question"]["next"] == "decision"
+    assert (nodes["decision"]["cases"][0]["next"], nodes["decision"]["otherwise"]) == ("message", "end-2")
+    assert nodes["message"]["next"] == "end"
+    assert len(nodes) == 7, "the last one is after none: none is open"

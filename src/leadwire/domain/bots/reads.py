@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire.domain.accounts import keys
+from leadwire.domain.accounts import closed, keys
 from leadwire.domain.bots import schema
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow.nodes import Flow
@@ -25,7 +25,13 @@ _LISTED: Final = statement(
 )
 _LOOK: Final = statement(Bot.select("look").where(*_BOT))
 _REVISION: Final = statement(Bot.select("draft_revision").where(*_BOT))
-_HISTORY, _LIVE, _ORIGINS, _SCORES, _CONSENTS = named(__file__, "history live origins scores consents")
+_HISTORY, _LIVE, _USED, _ORIGINS, _SCORES, _CONSENTS = named(__file__, "history live used origins scores consents")
+_CONSENTING: Final = statement(
+    Bot.select("draft")
+    .where(Bot.workspace_id == param("workspace"), Bot.draft.like("%consent%"))
+    .order_by("draft_saved_at", "id", ascending=False)
+    .limit(5)
+)
 _DETAIL: Final = statement(Bot.select(*schema.BotDetail.__struct_fields__).where(*_BOT))
 _OF_BOT: Final = (BotVersion.workspace_id == param("workspace"), BotVersion.bot_id == param("bot"))
 _VERSIONS: Final = statement(
@@ -38,18 +44,19 @@ _TWO_SOURCES: Final = statement(
     .limit(2)
 )
 # A visitor's session with the state of its conversation, and whether its network is blocked, its workspace
-# suspended, an e-mail address known; and how far an operator has read.
+# suspended, an e-mail address known; how far an operator has read; and the version of the conversation's row.
 _SESSION: Final = """
 SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id,
     EXISTS (SELECT 1 FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address),
     EXISTS (SELECT 1 FROM workspace w WHERE w.id = v.workspace_id AND w.suspended_at IS NOT NULL),
-    c.lead_id IS NOT NULL AND c.visitor_email IS NOT NULL, c.seen_by_agent_seq
+    c.lead_id IS NOT NULL AND c.visitor_email IS NOT NULL, c.seen_by_agent_seq, c.xmin
 FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
 _BY_TOKEN: Final = sql(f"{_SESSION} WHERE v.token_hash = :hash")
 _BY_START: Final = sql(f"{_SESSION} WHERE v.start_key = :key")
 _ONE_SESSION: Final = f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation"
 _BY_CONVERSATION: Final = sql(_ONE_SESSION)
 _LOCK: Final = sql(f"{_ONE_SESSION} FOR UPDATE OF c, v")
+_IDENTITY_SECRET: Final = statement(Bot.select("identity_secret").where(Bot.id == param("bot")))
 _BLOCKED_HERE: Final = BlockedVisitor.workspace_id == param("workspace")
 _BLOCKED: Final = statement(
     BlockedVisitor.select("workspace_id").where(_BLOCKED_HERE, BlockedVisitor.address == param("address"))
@@ -104,6 +111,16 @@ async def revision(workspace: str, bot_id: str) -> int:
     return int((await _REVISION.one(BotNotFound(), workspace=workspace, bot=bot_id))[0])
 
 
+async def is_used(workspace: str, bot_id: str) -> bool:
+    """Whether a bot has conversations or leads."""
+    return bool(await _USED.value(workspace=workspace, bot=bot_id))
+
+
+async def consenting(workspace: str) -> list[str]:
+    """The drafts that seem to ask for a consent, at most five, the last saved first."""
+    return [row["draft"] for row in await _CONSENTING.rows(workspace=workspace)]
+
+
 async def history(workspace: str, bot_id: str) -> schema.History:
     """How far a bot's draft can be undone and redone. Raise NotFound."""
     return schema.History(*await _HISTORY.one(BotNotFound(), workspace=workspace, bot=bot_id))
@@ -145,7 +162,7 @@ async def live(bot_id: str) -> LiveBot:
         raise BotNotFound
     workspace, version, color, look, suspended = await _LIVE.one(BotNotFound(), bot=bot_id)
     if suspended:
-        raise ChatClosed
+        raise await closed.reason(workspace, ChatClosed)
     return LiveBot(workspace, bot_id, version, color, await flow(workspace, bot_id, version), stored(look))
 
 
@@ -180,6 +197,12 @@ async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSessi
     if found is None:
         raise AlreadyEnded
     return found
+
+
+async def identity_secret(bot_id: str) -> bytes | None:
+    """What a website signs its visitors' identities with, sealed; None: nothing yet."""
+    sealed: bytes | None = await _IDENTITY_SECRET.value(bot=bot_id)
+    return sealed
 
 
 async def is_blocked(workspace: str, address: bytes | None) -> bool:

@@ -5,6 +5,10 @@ SELECT cardinality(draft_undo), cardinality(draft_redo) FROM bot WHERE workspace
 SELECT b.workspace_id, b.published_version, b.color, b.look, w.suspended_at IS NOT NULL
 FROM bot b JOIN workspace w ON w.id = b.workspace_id WHERE b.id = :bot AND b.published_version IS NOT NULL
 
+-- used: whether a bot has conversations or leads
+SELECT EXISTS (SELECT FROM conversation WHERE workspace_id = :workspace AND bot_id = :bot)
+    OR EXISTS (SELECT FROM lead WHERE workspace_id = :workspace AND bot_id = :bot)
+
 -- origins: the websites that may show a bot, by its id or by that of a conversation with it
 SELECT allowed_origins FROM bot WHERE id = coalesce((SELECT bot_id FROM visit WHERE conversation_id = :id), :id)
 

@@ -22,7 +22,7 @@ class ChatClosed(WorkspaceSuspended, detail="This chat is closed."):
 
 
 class BotSummary(Struct, frozen=True):
-    """A bot in a list. `published_version` is null before the first publication."""
+    """A bot in a list. `published_version` is null before the first publication, and while it is paused."""
 
     id: str
     workspace_id: str
@@ -30,6 +30,8 @@ class BotSummary(Struct, frozen=True):
     published_version: int | None
     created_at: str
     allowed_origins: list[str]
+    paused_version: int | None
+    archived_at: str | None
 
 
 class Bot(Struct, frozen=True):
@@ -40,7 +42,9 @@ class Bot(Struct, frozen=True):
     name: str
     """Its name."""
     published_version: int | None
-    """The version of its flow that new conversations follow; `null` before the first is published."""
+    """The version of its flow that new conversations follow; `null` before the first is published, and while the bot
+    is paused.
+    """
     allowed_origins: list[str]
     """Websites that may show it; `*` is any."""
     created_at: str
@@ -100,6 +104,8 @@ class VisitorSession(Struct, frozen=True):
     """Whether the visitor has given an e-mail address."""
     seen: int = 0
     """How far an operator has read."""
+    version: int | None = None
+    """Of the conversation's row; None: it has just been made."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -119,6 +125,8 @@ class Turn(Struct, frozen=True, omit_defaults=True):
     token: str | None = None
     transcript: bool = False
     """Whether the visitor can have the conversation mailed to them."""
+    captured: bool = False
+    """Whether the visitor has become a lead."""
 
 
 class Consent(Struct, frozen=True):

@@ -1,5 +1,7 @@
 """Bots, their versions and FAQ, visitors' sessions and what follows from them."""
 
+from typing import Final
+
 from piccolo.columns import JSON, Array, Boolean, Bytea, Column, Date, Integer, Text, Timestamptz
 from piccolo.table import Table
 
@@ -26,6 +28,8 @@ class Bot(Table, db=DB, tablename="bot"):
     draft = Text(null=True, default=None)  # a flow as its author wrote it, TOML or JSON
     draft_saved_at = Timestamptz(null=True, default=None)
     published_version = Integer(null=True, default=None)  # what new conversations run; null: it does not answer
+    paused_version = Integer(null=True, default=None)  # what they ran before it was paused
+    archived_at = Timestamptz(null=True, default=None)
     allowed_origins = Array(Text())  # websites that may embed it; `*` = any
     color = Text()
     look = JSON()  # look.Look, without the color
@@ -34,6 +38,7 @@ class Bot(Table, db=DB, tablename="bot"):
     draft_saved_by = Text(null=True, default=None)  # null: not on a screen
     draft_authors = JSON()  # who changed a step last, with their tab, by its id
     draft_undo = Array(Text())  # what the draft was before, the latest last
+    identity_secret = Bytea(null=True, default=None)  # sealed: what websites sign their visitors' identities with
     draft_redo = Array(Text())  # what was taken back, the latest last
 
 
@@ -121,3 +126,7 @@ class BotCount(Table, db=DB, tablename="bot_count"):
     kind = Text()  # see `changes.counts.Kind`
     name = Text()  # of the node, the website or the campaign; else empty
     total = Integer()
+
+
+SEALED: Final = (Bot.identity_secret,)
+"""Columns that `secret_box` seals."""

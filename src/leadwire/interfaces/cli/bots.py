@@ -80,7 +80,8 @@ async def list_(workspace: str | None) -> Result:
 
 
 def _line(bot: "schema.BotSummary") -> str:
-    state = f"version {bot.published_version}" if bot.published_version else "not published"
+    silent = "archived" if bot.archived_at else "paused" if bot.paused_version else "not published"
+    state = f"version {bot.published_version}" if bot.published_version else silent
     return f"{bot.id}  {state}  {bot.name}"
 
 

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from leadwire.domain.bots.builder import fields, variables
 from leadwire.domain.bots.builder.fields import Field, Step
-from leadwire.domain.bots.flow.check import FlowError
+from leadwire.domain.bots.flow import hours
 from leadwire.domain.bots.flow.expressions import DERIVED
+from leadwire.domain.bots.look import LANGUAGES
 from leadwire.interfaces.web import flow_reference
 
 _FILE: Final = Path(__file__).with_suffix(".toml")
@@ -42,6 +43,27 @@ def label(field: Field, inside: str) -> str:
     return labels.get(f"{inside}.{field.name}") or labels.get(field.name) or word(field.name)
 
 
+@functools.cache
+def listed(inside: str, name: str) -> dict[str, str]:
+    """What may stand in a field of the flow that has a list, and how it is called. Other texts may stand there, too."""
+    places = sorted(one for one in hours.zones() if "/" in one and not one.startswith(("Etc/", "posix/", "right/")))
+    lists = {"locale": LANGUAGES, "timezone": {one: one.replace("_", " ") for one in ("UTC", *places)}}
+    return lists.get(name, {}) if inside == "flow" else {}
+
+
+def answers(steps: Sequence[Step]) -> dict[str, dict[str, str]]:
+    """What each question with answers can be compared with, by its variable: the value, and how it is called."""
+    asked = ((variables.name(one), one["options"]) for one in steps if isinstance(one.get("options"), list))
+    return {
+        name: {
+            str(row.get("value", row["label"])): str(row["label"])
+            for row in rows
+            if isinstance(row, dict) and row.get("label")
+        }
+        for name, rows in asked
+    }
+
+
 def choices(field: Field) -> dict[str, str]:
     """What a list of fixed choices offers, in the order of our words."""
     names = {**INPUTS, **OPERATORS, **_WORDS["days"]}
@@ -57,6 +79,7 @@ def one(field: Field) -> str:
 def parts(found: Sequence[Field], values: Step, inside: str) -> tuple[list[Field], list[Field]]:
     """The fields to show at once, and those under More. Answers to choose from are for a text or a choice."""
     hidden = {"options"} if values.get("input", "text") not in ("text", "choice") else set()
+    hidden |= {name.partition(".")[2] for name in _WORDS["elsewhere"] if name.startswith(f"{inside}.")}
     named = {one.name for one in found if one.name in _WORDS["at_once"] or one.required}
     at_once = {name for name in named if f"{inside}.{name}" not in _WORDS["seldom"]} - hidden
     shown = [one for one in found if one.name in at_once]
@@ -111,16 +134,3 @@ def way(step: Step, path: str) -> str:
 def _listed(when: dict[str, Any], name: str) -> list[dict[str, Any]]:
     found = when.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def fault(flaw: FlowError, step: Step) -> str:
-    """What is wrong with a step, in the words of its panel."""
-    if flaw.code == "missing_field":
-        name = flaw.message.partition("'")[2].partition("'")[0]
-        for field in fields.of(str(step.get("type"))):
-            if field.name == name:
-                told = label(field, str(step.get("type")))
-                return f"Choose a step under “{told}”." if field.kind == "step" else f"Fill in “{told}”."
-    if flaw.code == "unreachable":
-        return "No step leads here yet. Open the step before it, and choose this one under “Then”."
-    return flaw.message

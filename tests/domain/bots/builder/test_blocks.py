@@ -5,11 +5,17 @@ import pytest
 
 from leadwire.domain.bots import engine
 from leadwire.domain.bots.builder import blocks
+from leadwire.domain.bots.builder.rewriting import written
 from leadwire.domain.bots.engine import Consented, Saved
-from leadwire.domain.bots.flow.parse import parse
+from leadwire.domain.bots.flow.parse import BadFlow, parse
 from leadwire.infrastructure.errors import NotFound
+from tests.domain.bots.flows import PRIVACY
 
 END = {"type": "end", "id": "after", "text": "Bye."}
+
+
+def filled(nodes):
+    return blocks.with_privacy({"nodes": nodes}, PRIVACY)["nodes"]
 
 
 def flow_of(*parts):
@@ -20,10 +26,11 @@ def flow_of(*parts):
 def test_each_fits_as_nodes_and_as_text(block):
     assert block.label
     assert block.about.endswith(".")
-    first = blocks.nodes(block.name, {"after"}, "after")
+    first = filled(blocks.nodes(block.name, {"after"}, "after"))
     flow = flow_of(*first, END)
+    source = block.source.replace('url = ""', f'url = "{PRIVACY}"')
     start, end = first[0]["id"], 'type = "end"\nid = "after"\ntext = "Bye."'
-    text = f'format = 1\nstart = "{start}"\n\n{block.source}\n\n[[nodes]]\n{end}'
+    text = f'format = 1\nstart = "{start}"\n\n{source}\n\n[[nodes]]\n{end}'
     assert parse(text) == flow
 
 
@@ -36,11 +43,31 @@ def test_one_can_be_there_twice_and_leads_on():
 
 
 def test_consent_is_recorded_with_the_address_of_the_privacy_page():
-    flow = flow_of(*blocks.nodes("consent", (), "after"), END)
+    flow = flow_of(*filled(blocks.nodes("consent", (), "after")), END)
     state, told = engine.begin(flow)
     _, effects = engine.step(flow, state, "No")
     assert Consented("consent", told[0].text, "No", given=False) in effects
-    assert told[0].text.endswith("\nPrivacy policy: https://www.example.com/privacy")
+    assert told[0].text.endswith("\nPrivacy policy: https://www.acme.example/privacy")
+
+
+@pytest.mark.parametrize(
+    "address", ["", "https://www.example.com/privacy", "https://example.org/p", "https://EXAMPLE.net", "http://a.b/p"]
+)
+def test_a_consent_without_an_address_of_ones_own_is_told_and_not_suggested(address):
+    asked = blocks.nodes("consent", (), "after")
+    asked[0]["links"][0]["url"] = address
+    with pytest.raises(BadFlow) as refused:
+        flow_of(*asked, END)
+    assert [flaw.path for flaw in refused.value.flaws] == [("nodes", 0, "links/0/url")] or not address
+    draft = {"nodes": asked}
+    assert blocks.privacy_page(["{", written(draft), "nodes = 3"]) == ""
+    draft = blocks.with_privacy({"nodes": blocks.nodes("consent", ())}, PRIVACY)
+    assert blocks.privacy_page(["{", written({"nodes": asked}), written(draft)]) == PRIVACY
+
+
+def test_an_address_is_not_written_over():
+    asked = filled(blocks.nodes("consent", (), "after"))
+    assert blocks.with_privacy({"nodes": asked}, "https://other.example/p") == {"nodes": asked}
 
 
 def test_the_details_are_saved_to_the_lead():

@@ -12,7 +12,7 @@ from leadwire.domain.conversations.schema import MAX_TEXT
 from tests.domain.bots.flows import SMALL
 
 IMAGE = 'image = { url = "https://cdn.example.com/a.png?b=c&d=e", alt = "Our office" }'
-LINKS = 'links = [{ label = "Privacy", url = "https://www.example.com/privacy" }]'
+LINKS = 'links = [{ label = "Privacy", url = "https://www.acme.example/privacy" }]'
 FLOW = f"""
 format = 1
 start = "hello"
@@ -44,17 +44,17 @@ text = "Bye."
 """
 FOUR = "links = [" + '{ label = "a", url = "https://a.example/" },' * 4 + "]"
 MANY = "options = [" + '{ label = "a" },' * 10_000
-END = "Our office: https://cdn.example.com/a.png?b=c&d=e\nPrivacy: https://www.example.com/privacy"
+END = "Our office: https://cdn.example.com/a.png?b=c&d=e\nPrivacy: https://www.acme.example/privacy"
 
 
 def test_images_and_links_are_lines_of_the_text_and_are_found_in_it_again():
     flow = parse(FLOW)
     state, told = engine.begin(flow)
     assert told[0] == Reply(f"Hi there.\n{END}", personal=True)
-    assert told[1].text == "May we write to you?\nPrivacy: https://www.example.com/privacy"
+    assert told[1].text == "May we write to you?\nPrivacy: https://www.acme.example/privacy"
     image, link = (
         Image("https://cdn.example.com/a.png?b=c&d=e", "Our office"),
-        Link("Privacy", "https://www.example.com/privacy"),
+        Link("Privacy", "https://www.acme.example/privacy"),
     )
     for nodes in (flow.nodes, flow.nodes[::-1]):  # the links of one node are the end of the other's lines
         assert attachments.shown(told[0].text, nodes) == Shown("Hi there.", image, (link,))
@@ -66,7 +66,7 @@ def test_images_and_links_are_lines_of_the_text_and_are_found_in_it_again():
 def test_what_is_consented_to_is_what_the_visitor_read():
     flow = parse(FLOW)
     _, effects = engine.step(flow, engine.begin(flow)[0], "Yes")
-    read = "May we write to you?\nPrivacy: https://www.example.com/privacy"
+    read = "May we write to you?\nPrivacy: https://www.acme.example/privacy"
     assert [one for one in effects if isinstance(one, Consented)] == [Consented("consent", read, "Yes", given=True)]
 
 
@@ -100,7 +100,7 @@ def test_a_message_never_gets_too_long_for_its_links():
 )
 @pytest.mark.parametrize(
     "place",
-    ["https://cdn.example.com/a.png?b=c&d=e", "https://www.example.com/privacy", "https://www.example.com/call"],
+    ["https://cdn.example.com/a.png?b=c&d=e", "https://www.acme.example/privacy", "https://www.example.com/call"],
 )
 def test_only_addresses_of_pages_are_accepted(address, place):
     with pytest.raises(BadFlow) as refused:
@@ -114,7 +114,7 @@ def test_only_addresses_of_pages_are_accepted(address, place):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (', alt = "Our office"', "", "line 9, node 'hello': image: Object missing required field `alt`."),
+        (', alt = "Our office"', "", "line 9, node 'hello': 'image.alt' is missing."),
         ('alt = "Our office"', 'alt = ""', "line 9, node 'hello': image.alt: Expected `str` of length >= 1."),
         (LINKS, FOUR, "line 10, node 'hello': links: Expected `array` of length <= 3."),
         ('text = "Bye."', LINKS, "line 28, node 'bye': An image or a link needs a text."),

@@ -203,11 +203,15 @@ def test_today_is_that_of_the_flows_time_zone():
         ('["2026-12-25"]', '["2026-02-31"]', "line 7: '2026-02-31' is no date."),
         ('["2026-12-25"]', "[2026-12-25]", "line 7: closed_on[0]: Expected `str`, got `date`."),
         ('"today"', '"2026-02-31"', "line 32, node 'day': '2026-02-31' is no date."),
-        ('"today"', '"today+15"', "line 32, node 'day': No date fits: earliest is after latest."),
-        ('input = "date"', 'input = "text"', "line 32, node 'day': earliest and latest are for input = 'date' only."),
+        ('"today"', '"today+15"', "line 32, node 'day': No date fits: the first is after the last."),
+        ('input = "date"', 'input = "text"', "line 32, node 'day': A first and a last date are for a date only."),
         ('custom_fields.day"', 'name"', "line 34, node 'day': A name is a text, not a date."),
-        ('"Bis {{day}}."', '"Bis {{day}}."\nimage = { url = "https://a.example/b" }', "line 41, node 'bye': image: "),
-        ("de", 'de"\nback_text = "{{day}}', "line 5: No node sets 'day'."),
+        (
+            '"Bis {{day}}."',
+            '"Bis {{day}}."\nimage = { url = "https://a.example/b" }',
+            "line 41, node 'bye': 'image.alt' is missing.",
+        ),
+        ("de", 'de"\nback_text = "{{day}}', "line 5: No question is saved as 'day'."),
     ],
 )
 def test_what_cannot_be_is_refused_by_name_with_its_line(old, new, told):

@@ -104,16 +104,6 @@ def test_no_number_is_in_order_with_nan():
             f"rules[0].when.all[0].op: Expected `str`, got `int`. {OPERATORS}",
         ),
         (
-            'var = "score", op',
-            'vra = "score", op',
-            "cases[0].when.all[0]: Object contains unknown field `vra`. There are: var, op, value.",
-        ),
-        (
-            'when = { all = [{ var = "score"',
-            'when = { al = [{ var = "score"',
-            "cases[0].when: Object contains unknown field `al`. There are: all, any.",
-        ),
-        (
             'input = "choice"',
             'input = "chioce"',
             "input: Invalid enum value 'chioce'. There are: choice, date, email, number, phone, text, url.",
@@ -128,6 +118,63 @@ def test_a_value_that_is_no_choice_is_told_with_the_choices(old, new, told):
     with pytest.raises(BadFlow) as refused:
         parse(broken)
     assert [flaw.message for flaw in refused.value.flaws] == [told]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            'var = "score", op',
+            'vra = "score", op',
+            {
+                "cases/0/when/all/0/vra": "No such field: 'vra'. There are: var, op, value.",
+                "cases/0/when/all/0/var": "'cases[0].when.all[0].var' is missing.",
+            },
+        ),
+        (
+            'when = { all = [{ var = "score"',
+            'when = { al = [{ var = "score"',
+            {"cases/0/when/al": "No such field: 'al'. There are: all, any."},
+        ),
+        (
+            'options = [{ label = "Small" }, { label = "Large"',
+            'options = [{}, { label = ""',
+            {
+                "options/0/label": "'options[0].label' is missing.",
+                "options/1/label": "options[1].label: Expected `str` of length >= 1.",
+            },
+        ),
+    ],
+)
+def test_every_fault_inside_a_list_is_told_at_its_own_path(old, new, told):
+    broken = SMALL.replace(old, new, 1)
+    assert broken != SMALL
+    with pytest.raises(BadFlow) as refused:
+        parse(broken)
+    assert {"/".join(map(str, flaw.path[2:])): flaw.message for flaw in refused.value.flaws} == told
+
+
+def test_a_step_that_is_no_node_hides_no_fault_of_the_others():
+    broken = SMALL.replace('text = "One moment."', "").replace("Bye {{email}}.", "Bye {{mail}}, {{size}}.")
+    assert [(code, node) for code, node, _ in faults(broken)] == [
+        ("missing_field", "human"),
+        ("unknown_variable", "bye"),
+    ]
+    unsaved = SMALL.replace('text = "Your e-mail?"', "").replace("Bye {{email}}.", "Bye {{mail}}, {{email}}.")
+    assert [(code, node) for code, node, _ in faults(unsaved)] == [
+        ("missing_field", "email"),
+        ("unknown_variable", "bye"),
+    ]
+
+
+def test_a_fault_inside_a_step_hides_none_of_the_step():
+    broken = SMALL.replace('text = "How big?"', 'text = "{{no}}"').replace('{ label = "Small" }', "{}")
+    broken = broken.replace('next = "points"', 'next = "point"')
+    assert [(code, node) for code, node, _ in faults(broken)] == [
+        ("missing_field", "size"),
+        ("unknown_node", "size"),
+        ("unknown_variable", "size"),
+    ]
 
 
 def test_every_fault_is_told_at_once():

@@ -16,7 +16,7 @@ from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, InsufficientScope, NotFound
-from tests import make
+from tests import make, statements
 from tests.domain.bots.conftest import Visitor, published
 from tests.domain.bots.flows import SMALL
 
@@ -251,6 +251,59 @@ async def test_an_erased_lead_stays_erased_while_its_visitor_goes_on(workspace, 
     assert detail.lead is None
     assert "ada@example.com" not in str(detail)
     assert await db.value("SELECT address FROM visit") is None
+
+
+PLAIN = """
+format = 1
+start = "one"
+[[nodes]]
+type = "ask"
+id = "one"
+text = "What do you sell?"
+next = "two"
+[[nodes]]
+type = "ask"
+id = "two"
+text = "Your e-mail?"
+input = "email"
+save_to = "email"
+next = "one"
+"""
+
+
+async def test_a_turn_that_was_begun_before_an_erasure_brings_nothing_back(workspace):
+    visitor = Visitor(await published(workspace, PLAIN))
+    for text in ("Chairs", "ada@example.com"):
+        await visitor.says(text)
+    before = await visitor.visit()
+    await privacy.erase_lead(workspace, (await lead_of(workspace, visitor)).id)
+    taken = await runtime.handle_message(before, "Tables", "m1", visitor.answerer)
+    assert [message.content for message in taken.messages] == ["Tables", "Your e-mail?"]
+    assert await db.value("SELECT variables::text LIKE '%ada@%' FROM conversation") is False
+
+
+async def test_a_turn_says_what_is_stored(live):
+    """It is not read again: after each of these the session is as `reads.current` has it."""
+    talks = (["what?", "x", "ada@example.com"], ["ada@example.com", "Small"], ["ada@work.example", "Large", "thanks"])
+    for texts in talks:
+        visitor = Visitor(live)
+        for text in texts:
+            await visitor.says(text)
+            visit = await visitor.visit()
+            again = runtime.turn_of(await reads.current(visit), visitor.last.messages, visitor.last.token)
+            assert again == visitor.last, text
+
+
+async def test_a_turn_takes_few_statements(workspace):
+    """The session is read by whoever calls: one more. Counts are written now and then, for many turns."""
+    visitor, counts = Visitor(await published(workspace, PLAIN)), []
+    await visitor.says("Chairs")
+    for text in ("ada@example.com", "Tables"):
+        visit = await visitor.visit()
+        with statements.sent() as sent:
+            await runtime.handle_message(visit, text, text, visitor.answerer)
+        counts.append(len([sql for sql, _ in sent if "INSERT INTO bot_count" not in sql]))
+    assert counts == [8, 3]
 
 
 async def test_erasing_forgets_what_the_bot_repeated_and_why_the_score(workspace, visitor):

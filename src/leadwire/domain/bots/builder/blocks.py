@@ -2,13 +2,17 @@
 
 import functools
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
 from leadwire.domain.bots.builder import fields
+from leadwire.domain.bots.flow.attachments import fault, is_placeholder
+from leadwire.domain.bots.flow.parse import BadFlow, read
 from leadwire.infrastructure.errors import NotFound
 
 _DIRECTORY: Final = Path(__file__).with_name("blocks")
@@ -52,6 +56,35 @@ def nodes(name: str, taken: Collection[str], after: str = "") -> list[dict[str, 
         for way, target in fields.ways(node).items():
             fields.lead(node, way, after if target == _AFTER else ids.get(target or ""))
     return found
+
+
+def with_privacy(draft: dict[str, Any], address: str) -> dict[str, Any]:
+    """The draft with the address of the privacy page where a link of a question for consent has none yet."""
+    found = deepcopy(draft)
+    for link in _privacy_links(found):
+        link["url"] = link.get("url") or address
+    return found
+
+
+def privacy_page(texts: Sequence[str]) -> str:
+    """The address of the privacy page in the first of some drafts that has one; empty without any."""
+    for text in texts:
+        with suppress(BadFlow):
+            for link in _privacy_links(read(text)):
+                if isinstance(url := link.get("url"), str) and not (fault(url) or is_placeholder(url)):
+                    return url
+    return ""
+
+
+def _privacy_links(draft: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The links of the questions for consent, as far as they have their shape."""
+    for node in _tables(draft.get("nodes")):
+        if any("consent" in option for option in _tables(node.get("options"))):
+            yield from _tables(node.get("links"))
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def free(stem: str, taken: Collection[str]) -> str:

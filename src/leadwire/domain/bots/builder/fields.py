@@ -6,7 +6,7 @@ A step is a node as plain data, which may lack fields or hold wrong ones while s
 import functools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, inspect
@@ -35,8 +35,9 @@ class Field(Struct, frozen=True):
     choices: tuple[str, ...] = ()
     fields: tuple["Field", ...] = ()
     """Of each of its rows, or of the group."""
+    least: int | None = None
     most: int | None = None
-    """The most characters, or rows."""
+    """The most characters, or rows; the greatest number."""
 
 
 @functools.cache
@@ -56,6 +57,12 @@ def exits(step: Step) -> Iterator[tuple[str, str | None, bool]]:
 def ways(step: Step) -> dict[str, str | None]:
     """Where each way on from a step leads, by its field."""
     return {way: target for way, target, _ in exits(step)}
+
+
+def open_end(steps: Sequence[Step]) -> tuple[str, str]:
+    """The last step that has to lead on and does not yet, and its way; empty texts without one."""
+    ends = ((one["id"], way) for one in reversed(steps) for way, to, needed in exits(one) if needed and not to)
+    return next(ends, ("", ""))
 
 
 def _exits(fields: tuple[Field, ...], values: Step, prefix: str) -> Iterator[tuple[str, str | None, bool]]:
@@ -196,7 +203,9 @@ def _field(name: str, kind: Any, required: bool, default: Any) -> Field:  # noqa
             return Field(name, "choice", required, default, tuple(map(str, kind.values)))
         case inspect.BoolType():
             return Field(name, "flag", required, default)
-        case inspect.IntType() | inspect.FloatType():
+        case inspect.IntType():
+            return Field(name, "number", required, default, least=kind.ge, most=kind.le)
+        case inspect.FloatType():
             return Field(name, "number", required, default)
         case inspect.VarTupleType(item_type=inspect.StructType() as row):
             return Field(name, "rows", required, fields=_fields(row), most=kind.max_length)

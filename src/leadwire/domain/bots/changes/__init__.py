@@ -1,6 +1,7 @@
 """Every change of bots. In this file: drafts, versions, where they may be embedded, and their FAQ."""
 
 import re
+import secrets
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.look import Look
 from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
-from leadwire.infrastructure import clock, cpu_work, db, ids
+from leadwire.infrastructure import clock, cpu_work, db, ids, secret_box
 from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
@@ -32,9 +33,12 @@ _ADD_VERSION: Final = sql("""
 INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
 SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now FROM bot_version WHERE bot_id = :bot
 RETURNING version""")
-_SET_VERSION: Final = statement(Bot.update(published_version=param("version")).where(*_BOT))
+_SET_VERSION: Final = statement(
+    Bot.update({Bot.published_version: param("version"), Bot.paused_version: None, Bot.archived_at: None}).where(*_BOT)
+)
 _SET_ORIGINS: Final = statement(Bot.update(allowed_origins=param("origins")).where(*_BOT).returning(Bot.id))
 _SET_LOOK: Final = statement(Bot.update(look=param("look"), color=param("color")).where(*_BOT).returning(Bot.id))
+_SET_IDENTITY_SECRET: Final = statement(Bot.update(identity_secret=param("sealed")).where(*_BOT).returning(Bot.id))
 _DESCRIBE: Final = statement(
     Bot.update(name=param("name"), description=param("description")).where(*_BOT).returning(Bot.id)
 )
@@ -50,7 +54,9 @@ FROM (SELECT :question::text AS question, :answer::text AS answer) entry""")
 _OF_WORKSPACE: Final = FaqEntry.workspace_id == param("workspace")
 _COUNT_ENTRIES: Final = statement(FaqEntry.count().where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot")))
 _REMOVE_ENTRY: Final = statement(
-    FaqEntry.delete().where(_OF_WORKSPACE, FaqEntry.id == param("id")).returning(FaqEntry.id)
+    FaqEntry.delete()
+    .where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot"), FaqEntry.id == param("id"))
+    .returning(FaqEntry.id)
 )
 _DELETE_BLOCKS: Final = statement(BlockedVisitor.delete().where(BlockedVisitor.workspace_id == param("workspace")))
 _DELETE_SOME: Final = delete_some(Bot)
@@ -71,6 +77,14 @@ async def describe(workspace: str, bot_id: str, name: str, description: str) -> 
         wrong = FieldError("too_long", f"At most {LONGEST_DESCRIPTION} characters.", "/description")
         raise Invalid("This is no description.", errors=(wrong,))
     await _DESCRIBE.one(BotNotFound(), workspace=workspace, bot=bot_id, name=name, description=description)
+
+
+async def make_identity_secret(workspace: str, bot_id: str) -> str:
+    """Replace what a website signs identities with. Return it: it is never shown again. Raise NotFound."""
+    secret = secrets.token_urlsafe(32)
+    sealed = secret_box.get().seal(secret, secret_box.place(Bot.identity_secret, bot_id))
+    await _SET_IDENTITY_SECRET.one(BotNotFound(), workspace=workspace, bot=bot_id, sealed=sealed)
+    return secret
 
 
 async def duplicate(workspace: str, bot_id: str, name: str) -> str:
@@ -175,9 +189,9 @@ async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str)
         await quotas.check(workspace, "faq_entries", _COUNT_ENTRIES, bot=bot_id)
 
 
-async def remove_faq_entry(workspace: str, entry_id: str) -> None:
+async def remove_faq_entry(workspace: str, bot_id: str, entry_id: str) -> None:
     """Remove an entry. Raise NotFound."""
-    await _REMOVE_ENTRY.one(NotFound("There is no such entry."), workspace=workspace, id=entry_id)
+    await _REMOVE_ENTRY.one(NotFound("There is no such entry."), workspace=workspace, bot=bot_id, id=entry_id)
 
 
 async def delete_batch(workspace: str, most: int) -> int:

@@ -66,6 +66,12 @@ def _lines(node: object) -> str:
     )
 
 
+def is_placeholder(address: str) -> bool:
+    """Whether it is on a domain for examples (RFC 2606), and so nobody's."""
+    host = urlsplit(address).hostname or ""
+    return host.removeprefix("www.") in ("example.com", "example.net", "example.org")
+
+
 def fault(address: str) -> str:
     """Why a page cannot be opened by this address; empty when it can."""
     try:

@@ -49,7 +49,7 @@ def errors_of(flow: Flow) -> list[FlowError]:
         faults = [*_links(node, places), *_input(node), *_conditions(node, variables), *_texts(node, variables)]
         faults += _addresses(node)
         if places[node.id] != place:
-            faults.insert(0, ("duplicate_id", "Another node has this id already.", "id"))
+            faults.insert(0, ("duplicate_id", "Another step has this name already.", "id"))
         found += (FlowError(code, text, ("nodes", place, *path), node.id) for code, text, *path in faults)
     if found:  # a graph with holes has no shape to speak of
         return found
@@ -64,9 +64,9 @@ def errors_of(flow: Flow) -> list[FlowError]:
 
 def _whole(flow: Flow) -> Iterator[FlowError]:
     if all(node.id != flow.start for node in flow.nodes):
-        yield FlowError("unknown_node", f"The flow starts at '{flow.start}', which is no node.", ("start",))
+        yield FlowError("unknown_node", f"It starts at a step that is not there: '{flow.start}'.", ("start",))
     for path, wrong in hours.faults(flow):
-        yield FlowError(path.partition("/")[0], wrong, (path,))
+        yield FlowError(path.partition("/")[0], wrong, tuple(path.split("/")))
     for name in set(names_in(flow.back_text)) - DERIVED:
         yield FlowError("unknown_variable", _unset(name, set(DERIVED)), ("back_text",))
     fields = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
@@ -80,30 +80,36 @@ def _whole(flow: Flow) -> Iterator[FlowError]:
 def _links(node: AnyNode, known: Collection[str]) -> Iterator[_Fault]:
     for field, target in targets(node):
         if target not in known:
-            yield "unknown_node", f"{field} leads to '{target}', which is no node.", field
+            yield "unknown_node", f"This leads to a step that is not there: '{target}'.", field
 
 
 def _input(node: AnyNode) -> Iterator[_Fault]:
     if not isinstance(node, Ask):
         return
     if (node.input == "choice") != bool(node.options):
-        wrong = "A choice needs options." if node.input == "choice" else "Options are for input = 'choice' only."
+        wrong = (
+            "Add an answer to choose from." if node.input == "choice" else "Answers to choose from are for a choice."
+        )
         yield "options", wrong, "options" if node.options else "input"
     values = {option.value_or_label.casefold() for option in node.options}
     labels = {option.label.casefold() for option in node.options}
     if min(len(values), len(labels)) < len(node.options):
-        yield "options", "Two options are the same.", "options"
+        yield "options", "Two answers are the same.", "options"
     if node.save_to in ("email", "phone") and node.input != node.save_to:
-        yield "save_to", f"What is saved to {node.save_to} must be asked with input = '{node.save_to}'.", "save_to"
+        yield "save_to", f"Only an answer of the kind {node.save_to} can be saved as {node.save_to}.", "save_to"
     if node.save_to in ("name", "company") and node.input not in ("text", "choice"):
         yield "save_to", f"A {node.save_to} is a text, not a {node.input}.", "save_to"
     if (node.min is not None or node.max is not None) and node.input != "number":
-        yield "range", "min and max are for input = 'number' only.", "min" if node.min is not None else "max"
+        yield (
+            "range",
+            "A smallest and a largest number are for a number only.",
+            "min" if node.min is not None else "max",
+        )
     if node.min is not None and node.max is not None and not node.min <= node.max:
-        yield "range", "No number fits: min is greater than max.", "min"
+        yield "range", "No number fits: the smallest is greater than the largest.", "min"
     limit = "latest" if node.earliest is None else "earliest"
     if (node.earliest or node.latest) and node.input != "date":
-        yield "range", "earliest and latest are for input = 'date' only.", limit
+        yield "range", "A first and a last date are for a date only.", limit
     for wrong in dates.faults(node.earliest, node.latest):
         yield "date", wrong, limit
 
@@ -113,40 +119,46 @@ def _addresses(node: AnyNode) -> Iterator[_Fault]:
         return
     if isinstance(node, End) and node.text is None and (node.image or node.links):
         yield "text", "An image or a link needs a text.", "image" if node.image else "links"
-    named = [("image", node.image.url)] if node.image else []
-    named += [(f"links/{place}", one.url) for place, one in enumerate(node.links)]
-    named += [(f"options/{place}", one.url) for place, one in enumerate(getattr(node, "options", ())) if one.url]
+    named = [("image/url", node.image.url)] if node.image else []
+    named += [(f"links/{place}/url", one.url) for place, one in enumerate(node.links)]
+    named += [(f"options/{place}/url", one.url) for place, one in enumerate(getattr(node, "options", ())) if one.url]
+    consents = isinstance(node, Ask) and node.asks_consent
     for field, address in named:
         if wrong := attachments.fault(address):
             yield "address", wrong, field
+        elif consents and field.startswith("links") and attachments.is_placeholder(address):
+            yield "address", "Enter the address of your own privacy page.", field
 
 
 def _conditions(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
     field = "cases" if isinstance(node, Branch) else "rules"
     for number, part in enumerate(getattr(node, field, ())):
-        conditions = (*part.when.all, *part.when.any)
+        conditions = [
+            (name, place, one) for name in ("all", "any") for place, one in enumerate(getattr(part.when, name))
+        ]
         if not conditions:
-            yield "condition", "A condition without all and any never holds.", field, number
-        for condition in conditions:
-            if wrong := _wrong(condition, variables):
-                yield "condition", wrong, field, number
+            yield "condition", "Add a condition: without one this is never true.", field, number, "when"
+        for name, place, condition in conditions:
+            if condition.var not in variables:
+                yield "condition", _unset(condition.var, variables), field, number, "when", name, place, "var"
+            elif wrong := _wrong(condition):
+                yield "condition", wrong, field, number, "when", name, place, "value"
     if isinstance(node, Score) and len({rule.label for rule in node.rules}) < len(node.rules):
-        yield "duplicate_label", "Two rules have the same label.", "rules"
+        yield "duplicate_label", "Two rules have the same reason.", "rules"
 
 
-def _wrong(condition: Condition, variables: set[str]) -> str:
-    if condition.var not in variables:
-        return _unset(condition.var, variables)
+def _wrong(condition: Condition) -> str:
+    """What is wrong with what a variable is compared with."""
     value, needs_none = condition.value, condition.op in ("is_set", "not_set")
     if needs_none != (value is None):
-        return f"{condition.op} takes no value." if needs_none else f"{condition.op} needs a value."
+        return "This comparison has nothing to compare with." if needs_none else "Say what to compare with."
     if (condition.op == "in") != isinstance(value, tuple):
-        return f"{condition.op} takes {'a list' if condition.op == 'in' else 'one value'}."
+        return f"Compare with {'a list' if condition.op == 'in' else 'one value'}."
     if condition.op in ORDERS and not _is_number(value):
-        return f"{condition.op} compares numbers."
+        return "Compare with a number."
     if condition.op in ("contains", "ends_with") and not (isinstance(value, str) and value):
-        return f"{condition.op} takes a text that is not empty."
-    return "in takes a list that is not empty." if value == () else ""
+        return "Compare with a text that is not empty."
+    return "Compare with a list that is not empty." if value == () else ""
 
 
 def _is_number(value: object) -> bool:
@@ -162,7 +174,7 @@ def _texts(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
 
 
 def _unset(name: str, variables: set[str]) -> str:
-    return f"No node sets '{name}'. There are: {', '.join(sorted(variables))}."
+    return f"No question is saved as '{name}'. You can use: {', '.join(sorted(variables))}."
 
 
 def _shape(flow: Flow) -> dict[str, set[str]]:
@@ -202,6 +214,19 @@ def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
 def onward(flow: Flow) -> dict[str, list[str]]:
     """Where each node can lead."""
     return {node.id: [target for _, target in targets(node)] for node in flow.nodes}
+
+
+def in_order(ways: Mapping[str, Sequence[str]], start: str) -> list[str]:
+    """What the ways lead to from `start`: a node after all that lead to it, but for ways back."""
+    ended: list[str] = []
+    seen, open_ = {start}, [(start, reversed(ways.get(start, ())))]
+    while open_:
+        if (end := next((one for one in open_[-1][1] if one not in seen), None)) is None:
+            ended.append(open_.pop()[0])
+        else:
+            seen.add(end)
+            open_.append((end, reversed(ways.get(end, ()))))
+    return ended[::-1]
 
 
 def levels(ways: Mapping[str, Sequence[str]], first: Sequence[str]) -> list[list[str]]:

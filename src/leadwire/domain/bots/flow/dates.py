@@ -33,7 +33,7 @@ def faults(first: str | None, last: str | None) -> list[str]:
             found.append(str(error))
     same_kind = first and last and first.startswith("today") == last.startswith("today")
     if not found and same_kind and bound(first or "", date(2000, 1, 1)) > bound(last or "", date(2000, 1, 1)):
-        found.append("No date fits: earliest is after latest.")
+        found.append("No date fits: the first is after the last.")
     return found
 
 

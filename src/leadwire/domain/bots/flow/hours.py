@@ -75,7 +75,7 @@ def _spans(flow: Flow, day: date) -> Iterator[tuple[int, int]]:
 
 def faults(flow: Flow) -> Iterator[tuple[str, str]]:
     """What is wrong with the opening hours of a flow: its field, and the reason."""
-    if flow.timezone not in _zones():
+    if flow.timezone not in zones():
         yield "timezone", f"'{flow.timezone}' is no time zone. Write one such as Europe/Berlin."
     for place, one in enumerate(flow.hours):
         if wrong := [text for text in (one.opens, one.closes) if not _TIME.fullmatch(text)]:
@@ -111,5 +111,6 @@ def _minutes(text: str) -> int:
 
 
 @functools.cache
-def _zones() -> set[str]:
+def zones() -> set[str]:
+    """Every name of a time zone."""
     return zoneinfo.available_timezones()

@@ -4,7 +4,7 @@ import math
 import re
 import unicodedata
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import toml
@@ -23,7 +23,11 @@ _LONGEST: Final = 1000  # characters of a custom field
 
 # Where private people have their mail: an address elsewhere is most likely a company's.
 _FREE_MAIL: Final = frozenset(Path(__file__).with_name("free_mail.txt").read_text(encoding="utf-8").split())
-_LONGEST_REQUEST: Final = 120  # characters; who writes more wants more than that
+_LONGEST_REQUEST: Final = 200  # characters; who writes more wants more than that
+# Latin, Arabic and Japanese punctuation that ends a clause.
+_CLAUSES: Final = re.compile(
+    r"[.,;!?\n\u00a1\u00bf\u2013\u2014\u2026\u060c\u061b\u061f\u3001\u3002\uff01\uff0c\uff1b\uff1f]| - "
+)
 
 
 # Language -> part of a sentence -> its phrases, as the file explains them.
@@ -84,12 +88,21 @@ def _url(text: str) -> str:
 def asks_for_person(text: str) -> bool:
     """Whether the visitor asks for a person, in one of the languages of the widget.
 
-    Only a text that is such a request from its first to its last word counts: "I am a human resources manager" is none.
+    A whole clause has to be such a request: "I am a human resources manager" is none.
     """
     if len(text) > _LONGEST_REQUEST:
         return False
     plain = _plain(text)
-    return any(pattern.fullmatch(plain) for pattern in _PATTERNS)
+    clauses = [clause for part in _CLAUSES.split(text) if (clause := _plain(part))]
+    after = [*clauses[1:], ""]
+    return any(
+        one.whole.fullmatch(plain)
+        or any(
+            one.talk.fullmatch(clause) or (one.need.fullmatch(clause) and not one.which.match(then))
+            for clause, then in zip(clauses, after, strict=False)
+        )
+        for one in _REQUESTS
+    )
 
 
 def _plain(text: str) -> str:
@@ -98,15 +111,36 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", bare.replace("\u0640", "")))  # the Arabic letter stretcher
 
 
-def _pattern(language: dict[str, list[str]]) -> re.Pattern[str]:
-    part = dict.fromkeys(("can", "talk", "need", "who", "end"), "(?!)")  # matches nothing
+class _Request(NamedTuple):
+    """How a language asks for a person: in a whole text, in a clause to talk, in a clause for somebody.
+
+    `which` begins a clause that says whom: after a clause for somebody, that may be anybody.
+    """
+
+    whole: re.Pattern[str]
+    talk: re.Pattern[str]
+    need: re.Pattern[str]
+    which: re.Pattern[str]
+
+
+def _request(language: dict[str, list[str]]) -> _Request:
+    part = dict.fromkeys(("can", "talk", "need", "who", "end", "about", "which", "before"), "(?!)")  # matches nothing
     part |= {name: f"(?:{'|'.join(map(_plain, phrases))})" for name, phrases in language.items()}
     # Every repetition has an end and every word stands between blanks, so that no text takes long.
     polite = f"(?:{part['polite']} )"
-    last = f" {polite}?{part['verb']}" if "verb" in part else ""
-    talks = f"(?:{part['can']} {polite}?)?{part['talk']} {polite}?{part['who']}{last}"
-    asks = f"(?:{talks}|{part['need']} {polite}?{part['who']})(?: {polite}?{part['end']})?"
-    return re.compile(f"{polite}{{0,3}}(?:{asks}|{part['alone']})(?: {part['polite']}){{0,3}}")
+    on = f"(?: {part['about']} .{{1,80}})?"
+    last = f"{on} {polite}?{part['verb']}" if "verb" in part else ""
+    end = f"(?: {polite}?{part['end']})?"
+    talk = f"(?:{part['can']} {polite}?)?{part['talk']} {polite}?{part['who']}{last}{end}"
+    need = f"{part['need']} {polite}?{part['who']}{end}"
+    # Where there are no blanks, whole sentences, after what they are about.
+    sentence = f"(?:.{{1,40}}{part['before']} ?)?{part['alone']}{part['after']}?" if "after" in part else "(?!)"
+    first, polite_end = f"{polite}{{0,3}}", f"(?: {part['polite']}){{0,3}}"
+    whole = f"(?:{talk}|{need}|{part['alone']})"
+    talk = f"(?:{talk}{polite_end}(?: {part['which']} .{{1,80}})?{on}|{sentence})"
+    need = f"{need}{polite_end}{on}"
+    whole, talk, need = (f"{first}{wish}{polite_end}" for wish in (whole, talk, need))
+    return _Request(*map(re.compile, (whole, talk, need, rf"{part['which']}\b")))
 
 
-_PATTERNS: Final = tuple(map(_pattern, _LANGUAGES.values()))
+_REQUESTS: Final = tuple(map(_request, _LANGUAGES.values()))

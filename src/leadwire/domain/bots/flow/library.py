@@ -17,6 +17,6 @@ text = "Hello! How can we help you?"
 """What a bot without a shipped flow begins with: a greeting that leads nowhere yet."""
 
 
-def text(name: str) -> str:
-    """The TOML of a shipped flow."""
-    return (_DIRECTORY / f"{name}.toml").read_text(encoding="utf-8")
+def text(name: str, privacy: str = "") -> str:
+    """The TOML of a shipped flow, with the address of the privacy page, which one that asks for consent needs."""
+    return (_DIRECTORY / f"{name}.toml").read_text(encoding="utf-8").replace('url = ""', f'url = "{privacy}"')

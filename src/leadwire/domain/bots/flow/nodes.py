@@ -125,6 +125,11 @@ class Ask(Node, frozen=True, forbid_unknown_fields=True, tag="ask", kw_only=True
         """The name of the variable that holds its answer."""
         return self.save_to.rpartition(".")[2] if self.save_to else self.id.replace("-", "_")
 
+    @property
+    def asks_consent(self) -> bool:
+        """Whether an answer can be a consent."""
+        return any(one.consent is not None for one in self.options)
+
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True):
     """A condition and the node to continue with if it is true."""
@@ -216,7 +221,7 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def asks_consent(self) -> bool:
         """Whether an answer can be a consent."""
-        return any(isinstance(one, Ask) and any(o.consent is not None for o in one.options) for one in self.nodes)
+        return any(isinstance(one, Ask) and one.asks_consent for one in self.nodes)
 
     def node(self, node_id: str) -> AnyNode:
         """Return the node with this ID. Raise KeyError if there is none: not in a flow that was checked."""

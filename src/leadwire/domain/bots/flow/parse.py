@@ -3,15 +3,13 @@
 import functools
 import re
 import tomllib
-from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
-from msgspec import inspect
 
-from leadwire.domain.bots.flow import depth
+from leadwire.domain.bots.flow import depth, shape
 from leadwire.domain.bots.flow.check import FlowError, errors_of
-from leadwire.domain.bots.flow.nodes import KINDS, MAX_NODES, Flow
+from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.infrastructure.errors import FieldError, Invalid
 
 _Path = tuple[str | int, ...]
@@ -30,7 +28,6 @@ _OTHER_TABLE: Final = re.compile(r"\s*\[+\s*(?:nodes\s*\.\s*)?([A-Za-z0-9_.-]+)\
 _KEY: Final = re.compile(r"\s*[\"']?([A-Za-z0-9_-]+)[\"']?(?:\s*\.\s*[A-Za-z0-9_-]+)*\s*=(?!=)")
 _TOKEN: Final = re.compile(r'"(?P<text>(?:\\.|[^"\\])*)"(?P<key>\s*:)?|[{}\[\],]|[^\s{}\[\]:,"]+')
 _PLACE: Final = re.compile(r"\(byte (\d+)\)|at line (\d+)")
-_STEP: Final = re.compile(r"\.(\w+)|\[")  # of where msgspec found a fault, such as `[0].when.all[1].op`
 
 
 class BadFlow(Invalid):
@@ -78,9 +75,9 @@ def examined(text: str) -> tuple[dict[str, Any], list[FlowError]]:
 def _examined(text: str) -> tuple[dict[str, Any], Flow | None, list[FlowError]]:
     """As `examined`, with the flow unless its nodes are not well formed."""
     raw = read(text)
-    shape = _shape_flaws(raw)
-    flow = None if shape else msgspec.convert(raw, Flow)
-    flaws = shape if flow is None else errors_of(flow)
+    found = shape.faults(raw)
+    flow = None if found else msgspec.convert(raw, Flow)
+    flaws = errors_of(flow) if flow else [*found, *shape.others(raw, found)]
     return raw, flow, _placed(flaws, _json_lines(text) if is_json(text) else _toml_lines(text)) if flaws else []
 
 
@@ -107,75 +104,6 @@ def is_json(text: str) -> bool:
 def without_long_strings(text: str) -> str:
     """TOML, which `read` has accepted, with its strings of several lines emptied, line by line as before."""
     return _QUOTED.sub(lambda found: '""' + "\n" * found[0].count("\n") if found[1] else found[0], text)
-
-
-def _shape_flaws(raw: dict[str, Any]) -> list[FlowError]:
-    """What keeps it from being nodes at all, each node by itself so that none hides another's faults."""
-    nodes = raw.get("nodes")
-    found = _members(raw, Flow, (), None, "nodes")
-    if not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_NODES:
-        return [*found, FlowError("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
-    for place, node in enumerate(nodes):
-        found += _node_flaws(node, place)
-    return found
-
-
-def _node_flaws(node: Any, place: int) -> list[FlowError]:
-    path = ("nodes", place)
-    if not isinstance(node, Mapping):
-        return [FlowError("wrong_type", "A node is a table.", path)]
-    name, kind = (text if isinstance(text := node.get(key), str) else None for key in ("id", "type"))
-    if (model := KINDS.get(kind or "")) is None:
-        given = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
-        return [FlowError("type", f"{given}. There are: {', '.join(KINDS)}.", (*path, "type"), name)]
-    return _members(node, model, path, name, "type")
-
-
-def _members(raw: Mapping[str, Any], model: Any, path: _Path, node: str | None, skip: str) -> list[FlowError]:
-    """Every member of a table that is unknown, missing or not of its type, but for the member `skip`."""
-    fields = {field.name: field for field in msgspec.structs.fields(model) if field.name != skip}
-    found = [
-        FlowError("unknown_field", f"No such field: '{key}'. There are: {', '.join(fields)}.", (*path, key), node)
-        for key in raw
-        if key not in fields and key != skip
-    ]
-    for key, field in fields.items():
-        if key not in raw:
-            if field.required:
-                found.append(FlowError("missing_field", f"'{key}' is missing.", path, node))
-            continue
-        try:
-            msgspec.convert(raw[key], field.type)
-        except msgspec.ValidationError as error:
-            text, _, inside = str(error).partition(" - at `$")
-            where = f"{key}{inside.rstrip('`')}" if inside else key
-            message = f"{where}: {text}.{_choices(field.type, inside)}"
-            found.append(FlowError("wrong_value", message, (*path, key), node))
-    return found
-
-
-def _choices(model: Any, inside: str) -> str:
-    """What could stand at `inside` of a value of type `model`: the choices or the fields. Empty when not of a list."""
-    kind = inspect.type_info(model)
-    for step in _STEP.finditer(inside):
-        kind = _within(kind, step[1])
-    if isinstance(kind, inspect.LiteralType):
-        return f" There are: {', '.join(str(value) for value in kind.values)}."
-    if isinstance(kind, inspect.StructType):
-        return f" There are: {', '.join(field.name for field in kind.fields)}."
-    return ""
-
-
-def _within(kind: inspect.Type, member: str | None) -> inspect.Type:
-    """The type of a struct's member, or (without one) of a list's items; of a union, its part that has them."""
-    for one in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
-        if isinstance(one, inspect.Metadata):
-            return _within(one.type, member)
-        if member is None and isinstance(one, inspect.VarTupleType):
-            return one.item_type
-        if isinstance(one, inspect.StructType):
-            return next((field.type for field in one.fields if field.name == member), kind)
-    return kind
 
 
 def _placed(found: list[FlowError], lines: _Lines) -> list[FlowError]:

@@ -38,7 +38,8 @@ async def look(context: PageContext, bot_id: str) -> PageResponse:
     values |= {name: "\n".join(values[name]) for name in _PATTERNS}
     if context.refusal:
         values = {name: context.form.raw(name) for name in values}
-    languages = {"flow": "As the flow", "browser": "As the visitor's browser", **LANGUAGES}
+    languages = {"flow": "As in the flow", "browser": "As the visitor's browser"}
+    languages |= {name: told for name, told in LANGUAGES.items() if name == present.language}
     return await context.render("bots/look.html", tab="look", bot=one, values=values, languages=languages)
 
 

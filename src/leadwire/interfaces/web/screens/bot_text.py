@@ -62,12 +62,17 @@ async def published(workspace: str, one: BotDetail) -> str:
     return (await reads.source(workspace, one.id, one.published_version))[0] if one.published_version else ""
 
 
+async def privacy_page(context: PageContext) -> str:
+    """The address that the workspace's bots ask for consent with; empty until there is one."""
+    return await cpu_work.run(blocks.privacy_page, await reads.consenting(context.workspace))
+
+
 async def saver(context: PageContext, one: BotDetail) -> str:
     """Who saved the draft: `you`, an e-mail address, or empty for nobody on a screen."""
     if one.draft_saved_by in (None, context.me.user_id):
         return "you" if one.draft_saved_by else ""
     people = await accounts.users(context.workspace)
-    return next((person.email for person in people if person.id == one.draft_saved_by), "somebody")
+    return next((person.called for person in people if person.id == one.draft_saved_by), "somebody")
 
 
 def checked(source: str) -> tuple[Draft, list[FlowError]]:

@@ -1,30 +1,50 @@
 """Bots: their flows, what they were taught, and which websites show them."""
 
-from leadwire.domain.bots import changes, reads
+from datetime import timedelta
+from typing import Final
+
+from leadwire.domain.bots import changes, figures, reads
 from leadwire.domain.bots.builder import text_diff
-from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.changes import drafts, states
 from leadwire.domain.bots.flow import library
-from leadwire.infrastructure import cpu_work
+from leadwire.infrastructure import clock, cpu_work
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.screens import bot_text, builder
+
+_COUNTED: Final = timedelta(days=30)
 
 
 @screen("/bots")
 async def bots(context: PageContext) -> PageResponse:
-    """Every bot, and the form for a new one."""
-    return await context.render("bots/list.html", bots=await reads.listed(context.workspace), shipped=library.NAMES)
+    """Every bot, how it did lately, and the form for a new one."""
+    counts = await figures.by_bot(context.workspace, (clock.now() - _COUNTED).date())
+    listed = await reads.listed(context.workspace)
+    return await context.render("bots/list.html", bots=listed, counts=counts, shipped=library.NAMES)
 
 
-@action("/bots", shown_on=bots, audit="bot.created")
+@action("/bots", shown_on=bots)
 async def create(context: PageContext) -> PageResponse:
     """A new bot: blank, or with one of the shipped flows as its draft."""
-    context.entry.detail = name = context.form.required_name("Give the bot a name.")
+    name = context.form.required_name("Give the bot a name.")
     flow = context.form.choice("flow", ("blank", *library.NAMES), "Choose what to start from.")
-    context.entry.subject = bot_id = await changes.create(context.workspace, name)
-    source = library.BLANK if flow == "blank" else library.text(flow)
-    await drafts.keep(context.workspace, bot_id, source, context.me.user_id)
+    source = library.BLANK if flow == "blank" else library.text(flow, await bot_text.privacy_page(context))
+    async with context.change("bot.created"):
+        context.entry.detail, context.entry.subject = name, await changes.create(context.workspace, name)
+        bot_id = context.entry.subject
+        await drafts.keep(context.workspace, bot_id, source, context.me.user_id)
     return context.redirect(f"/bots/{bot_id}")
+
+
+@action("/bots/{bot_id}/state", shown_on=builder.builder)
+async def change_state(context: PageContext, bot_id: str) -> PageResponse:
+    """Pause, resume, archive, restore or delete a bot."""
+    deed = context.form.choice("to", states.DEEDS, "Choose what to do with the bot.")
+    async with context.change(f"bot.{deed}", bot_id):
+        context.entry.detail = (await reads.detail(context.workspace, bot_id)).name
+        await states.change(context.workspace, bot_id, deed)
+    return context.redirect("/bots" if deed in ("archived", "deleted") else f"/bots/{bot_id}", f"The bot is {deed}.")
 
 
 @screen("/bots/{bot_id}/versions")
@@ -71,7 +91,7 @@ async def teach(context: PageContext, bot_id: str) -> PageResponse:
 @action("/bots/{bot_id}/knowledge/{entry_id}/forget", shown_on=knowledge, audit="bot.untaught")
 async def unteach(context: PageContext, bot_id: str, entry_id: str) -> PageResponse:
     context.entry.detail = entry_id
-    await changes.remove_faq_entry(context.workspace, entry_id)
+    await changes.remove_faq_entry(context.workspace, bot_id, entry_id)
     return context.redirect(f"/bots/{bot_id}/knowledge")
 
 
@@ -90,3 +110,11 @@ async def embed(context: PageContext, bot_id: str) -> PageResponse:
     context.entry.detail = f"websites: {' '.join(before.allowed_origins) or 'none'} -> {' '.join(origins) or 'none'}"
     await changes.set_origins(context.workspace, bot_id, origins)
     return context.redirect(f"/bots/{bot_id}/install", "Saved.")
+
+
+@action("/bots/{bot_id}/identity", shown_on=install, confirmed=True, audit="bot.identity_secret_made")
+async def make_identity_secret(context: PageContext, bot_id: str) -> PageResponse:
+    """What the website signs identities with, on the one page that ever shows it."""
+    secret = await changes.make_identity_secret(context.workspace, bot_id)
+    one = await reads.detail(context.workspace, bot_id)
+    return await context.render("bots/identity.html", 201, tab="install", bot=one, secret=secret)

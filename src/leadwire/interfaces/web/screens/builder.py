@@ -10,13 +10,13 @@ from leadwire.domain.bots import changes, figures, reads
 from leadwire.domain.bots.builder import blocks, editing, fields
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
-from leadwire.domain.bots.flow.check import FlowError
 from leadwire.domain.bots.flow.nodes import MAX_NODES
+from leadwire.domain.bots.flow.parse import BadFlow
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import clock, cpu_work
-from leadwire.infrastructure.errors import Conflict
+from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.interfaces.http import body
-from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_words
+from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_faults, step_words
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens import bot_text
@@ -36,11 +36,16 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
     drawable = draft and editing.is_bounded(draft)
     picture = await cpu_work.run(flow_picture.picture, draft) if drawable else None
     steps = {step["id"]: step for step in editing.steps(draft)} if picture else {}
+    faults = step_faults.faults(flaws[: bot_text.MOST_FLAWS], draft, steps)
+    tried = isinstance(context.refusal, BadFlow)  # to publish it
     chosen = context.request.path_params.get("step_id") or context.query.text("step")
+    chosen = next((fault.step for fault in faults if fault.step), "") if tried else chosen
     step = steps.get(chosen)
     if step and context.refusal:
         given = _given(context)
         step = fields.filled(fields.of(str(step.get("type"))), step, given)
+    if tried:
+        context.refusal = Invalid(f"Not published: {len(flaws)} to finish. They are marked at their fields.")
     published = await bot_text.published(context.workspace, one)
     return await context.render(
         "bots/builder.html",
@@ -54,7 +59,8 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
         kind=str(step.get("type", "")) if step else "",
         seen=context.form.text("seen") or (editing.seen(steps[chosen]) if step else ""),
         theirs=steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
-        flaws=[(flaw, _said(flaw, steps)) for flaw in flaws[: bot_text.MOST_FLAWS]],
+        faults=faults,
+        tried=tried or context.query.on("check"),
         more_flaws=max(0, len(flaws) - bot_text.MOST_FLAWS),
         words=step_words,
         fields=fields,
@@ -64,6 +70,7 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
         history=await reads.history(context.workspace, one.id),
         others=await _others(context, one.id),
         saver=await bot_text.saver(context, one),
+        used=not step and await reads.is_used(context.workspace, one.id),
         counts=await figures.steps(context.workspace, one.id, clock.now() - _COUNTED) if published else {},
     )
 
@@ -96,13 +103,13 @@ async def publish(context: PageContext, bot_id: str) -> PageResponse:
 
 @action("/bots/{bot_id}/steps", shown_on=builder)
 async def add(context: PageContext, bot_id: str) -> PageResponse:
-    """Another step: by itself, or after another by one of its ways on."""
+    """Another step: after another by one of its ways on, or else after the last that leads nowhere yet."""
     kind, after, way = (context.form.text(name) for name in ("kind", "after", "way"))
     made = ""
 
     def change(draft: Draft) -> Draft:
         nonlocal made
-        found, made = editing.add(draft, kind, after, way)
+        found, made = editing.add(draft, kind, *((after, way) if after else fields.open_end(editing.steps(draft))))
         return found
 
     await _edit(context, bot_id, change)
@@ -188,6 +195,7 @@ def _offered(steps: list[fields.Step]) -> dict[str, Any]:
         "saved": {**step_words.SAVED, **{name: f"Field: {name.partition('.')[2]}" for name in own}},
         "values": list(dict.fromkeys(filter(None, labels)))[:100],
         "choices": step_words.choices,
+        "offered": step_words.answers(steps),
         "blocks": blocks.offered(),
     }
 
@@ -195,7 +203,13 @@ def _offered(steps: list[fields.Step]) -> dict[str, Any]:
 async def _edit(
     context: PageContext, bot_id: str, change: Callable[[Draft], Draft], seen: tuple[str, str] | None = None
 ) -> None:
-    await drafts.edit(context.workspace, bot_id, context.me.user_id, change, seen, context.form.text("tab")[:16])
+    asks = {"consent", f"{editing.NEW}consent"}.intersection(value for _, value in context.form.pairs)
+    privacy = await bot_text.privacy_page(context) if asks else ""
+
+    def changed(draft: Draft) -> Draft:
+        return blocks.with_privacy(change(draft), privacy) if privacy else change(draft)
+
+    await drafts.edit(context.workspace, bot_id, context.me.user_id, changed, seen, context.form.text("tab")[:16])
     await context.note_edit("bot.draft_saved", bot_id)
 
 
@@ -221,11 +235,6 @@ def _given(context: PageContext) -> dict[str, str]:
     return given
 
 
-def _said(flaw: FlowError, steps: dict[str, Any]) -> str:
-    step = steps.get(flaw.node or "")
-    return step_words.fault(flaw, step) if step else flaw.message
-
-
 def _space(context: PageContext) -> str:
     """Where the builders of a workspace tell each other who is there: not where its inboxes listen."""
     return f"{context.workspace}/bots"
@@ -233,4 +242,4 @@ def _space(context: PageContext) -> str:
 
 async def _others(context: PageContext, bot_id: str) -> list[str]:
     here = pubsub.hub.lookers.of((_space(context), bot_id)) - {context.me.user_id}
-    return [person.email for person in await accounts.users(context.workspace) if person.id in here] if here else []
+    return [person.called for person in await accounts.users(context.workspace) if person.id in here] if here else []

@@ -1,13 +1,14 @@
 // The builder's forms save themselves: one at a time, a while after the last letter, or at once when a field is left.
 const all = "#state,#flow,#panel";
-let timer, saving = false, waiting = null, owed = false, moved = null;
+let timer, saving = null, waiting = null, owed = false, moved = null, added = null;
+const placed = ["up", "down", "drop"]; // the buttons of a row, by its place
 
 function save(form, selectors, button) {
   clearTimeout(timer);
   form.pending = false;
   if (saving) waiting = { form, selectors: waiting?.selectors === all ? all : selectors, button: button ?? waiting?.button };
   else if (form.isConnected) {
-    saving = true;
+    saving = button?.name ?? "fields";
     form.dataset.update = owed ? all : selectors;
     owed = false;
     form.requestSubmit(button);
@@ -16,13 +17,15 @@ function save(form, selectors, button) {
 
 addEventListener("done", ({ detail }) => {
   if (!detail.matches("[data-autosave]")) return;
-  saving = false;
+  saving = null;
   if (moved) { // the focus goes with the row, as far as it can go
     const [, list, place] = moved.value.match(/(.*)\/(\d+)$/), to = Number(place) + (moved.name === "up" ? -1 : 1);
     const there = [moved.name, "up", "down"].map((way) => document.getElementById(`${list}/${to}-${way}`));
     there.find((one) => one && !one.disabled)?.focus();
     moved = null;
   }
+  const fresh = added && document.getElementsByName(added)[0];
+  if (fresh) { fresh.focus(); added = null; }
   const panel = document.querySelector("#panel");
   if ("held" in panel.dataset) { // it was written in meanwhile, and has stayed: the next answer brings the rest
     delete panel.dataset.held;
@@ -34,8 +37,15 @@ addEventListener("done", ({ detail }) => {
   }
   const next = waiting;
   waiting = null;
-  if (next) save(next.form, next.selectors, next.button);
+  if (next) save(...now(next));
 });
+
+// What was pressed meanwhile is pressed in the form that has come.
+function now({ form, selectors, button }) {
+  const fresh = !form.isConnected && button && [...document.forms].find((one) => addressOf(one) === addressOf(form));
+  const same = fresh && [...fresh.elements].find(({ name, value }) => name === button.name && value === button.value);
+  return same ? [fresh, selectors, same] : [form, selectors, button];
+}
 
 const fieldsOf = (form) => form.dataset.update.replace(/,?#panel/, "");
 addEventListener("input", ({ target }) => {
@@ -57,6 +67,7 @@ addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-autosave] button[name]");
   if (!button) return;
   event.preventDefault();
+  if (placed.includes(saving) && placed.includes(button.name)) return; // the rows have other places in a moment
   moved = button.name === "up" || button.name === "down" ? button : null;
   save(button.form, all, button);
 }, true);
@@ -75,7 +86,11 @@ addEventListener("pagehide", () => {
 addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.isComposing || !event.target.matches?.("[data-autosave] input")) return;
   event.preventDefault();
-  event.target.dispatchEvent(new Event("change", { bubbles: true }));
+  const add = event.target.name.match(/^(options)\/\d+\/label$/)?.[1]; // the next answer
+  if (add) {
+    added = `${add}/${event.target.closest(".list").querySelectorAll(":scope > .row").length}/label`;
+    save(event.target.form, all, event.target.form.querySelector(`button[name=add][value=${add}]`));
+  } else event.target.dispatchEvent(new Event("change", { bubbles: true }));
 });
 addEventListener("click", ({ target }) => {
   const button = target.closest?.("[data-insert]");

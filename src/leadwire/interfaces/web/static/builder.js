@@ -61,9 +61,41 @@ function show() {
   if (id !== chosen && link) reveal(link);
   if (id !== chosen && wantsField && id) document.querySelector("#panel :is(textarea, input:not([type=hidden]), select)")?.focus();
   if (id !== chosen) wantsField = false;
+  if (id !== chosen) touched.clear();
+  tellFaults();
   if (!id && chosen && document.activeElement === document.body) linkOf(chosen)?.focus({ preventScroll: true });
   chosen = id;
 }
+
+// ---- faults: each at its field, once that was left, or publishing was tried
+
+const touched = new Set();
+let tried = false;
+
+function tellFaults() {
+  const panel = document.querySelector("#panel");
+  tried = panel.querySelector("[data-tried]") || tried && document.querySelector("#state .sure");
+  panel.querySelectorAll(".told").forEach((one) => one.remove());
+  panel.querySelectorAll("[aria-invalid]").forEach((one) => one.removeAttribute("aria-invalid"));
+  for (const one of panel.querySelectorAll("#faults li")) {
+    let path = one.dataset.field, field = null;
+    const seen = tried || touched.has(path) || !("lacks" in one.dataset);
+    for (; path && !field; path = path.replace(/(^|\/)[^/]*$/, "")) {
+      field = panel.querySelector(`:is([name="${CSS.escape(path)}"]:not([type=hidden]), [data-path="${CSS.escape(path)}"])`);
+    }
+    one.classList.toggle("here", Boolean(seen && !field));
+    if (!seen || !field) continue;
+    const told = Object.assign(document.createElement("span"), { className: "told error", textContent: one.lastChild.textContent });
+    field.matches("fieldset") ? field.append(told) : field.after(told);
+    if (!field.matches("fieldset")) field.setAttribute("aria-invalid", "true");
+    for (let around = field.closest("details"); around; around = around.parentElement.closest("details")) around.open = true;
+  }
+}
+addEventListener("focusout", ({ target }) => {
+  if (!target.name || !target.closest?.("#panel")) return;
+  touched.add(target.name);
+  tellFaults();
+});
 
 // ---- the keyboard: arrows between steps, Enter opens (a link does), Delete deletes, Escape closes
 

@@ -84,6 +84,7 @@ async def _prepare(browser: Browser, url: str, join: str) -> Any:
     page = await context.new_page()
     await page.goto(join)
     await page.screenshot()
+    await page.fill("[name=name]", "Ada Lovelace")
     await page.fill("[name=email]", _EMAIL)
     await page.fill("[name=password]", _PASSWORD)
     await page.get_by_role("button", name="Create my account").click()

@@ -24,7 +24,12 @@ async def _delivery(page: Page) -> None:
 
 
 async def _dead(page: Page) -> None:
-    await _first(page, "/dead-letters")
+    await _first(page, "/deliveries?stage=dead")
+
+
+async def _endpoint_settings(page: Page) -> None:
+    await _endpoint(page)
+    await page.goto(page.url.split("?")[0] + "/settings")
 
 
 async def _secret(page: Page) -> None:
@@ -125,6 +130,7 @@ SCREENS: dict[str, Way] = {
     "leads-filtered": "/leads?field=team_size&test=set",
     "webhooks": "/webhooks",
     "endpoint": _endpoint,
+    "endpoint-settings": _endpoint_settings,
     "setup-address": "/webhooks/new",
     "setup-events": _events,
     "setup-enable": _enable,
@@ -134,7 +140,7 @@ SCREENS: dict[str, Way] = {
     "certificate": _certificate,
     "deliveries": "/deliveries",
     "delivery": _delivery,
-    "dead-letters": "/dead-letters",
+    "dead-letters": "/deliveries?stage=dead",
     "dead-letter": _dead,
     "bots": "/bots",
     "bot": _bot,

@@ -22,6 +22,7 @@ from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web import router
+from leadwire_development import mailbox
 from tests import make
 from tests.delivery.wired import Wire
 
@@ -42,8 +43,8 @@ _PUBLIC = [
     "/webhooks/addresses",
     "/join/{token}",
     "{unsubscribe}",
-    "/dev/mail",
-    "/dev/mail/{mail_id}",
+    "/dev/mail/{secret}",
+    "/dev/mail/{secret}/{mail_id}",
 ]
 
 
@@ -69,6 +70,7 @@ async def fill(workspace: str, redis: object) -> dict[str, str]:
         "bot_id": bot, "conversation_id": talk, "lead_id": lead, "endpoint_id": endpoint, "event_id": event,
         "job_id": job, "bulk_id": bulk, "provider_id": provider, "token": token,
         "mail_id": await db.value("SELECT id FROM mail"),
+        "secret": mailbox.path().rpartition("/")[2],
         "unsubscribe": links.path(workspace, "user_x", "waiting"),
     }  # fmt: skip
 

@@ -11,18 +11,20 @@ leadwire-chat { position: static !important; opacity: 0.1; zoom: 3; all: unset; 
 """
 _PAGE = """<!doctype html><html lang="en"><title>Shop</title><link rel="stylesheet" href="/site.css">
 <h1>Shop</h1><a href="#leadwire">Talk to us</a>
-<script async src="{door}/widget/v1.js" data-bot="{bot}"></script></html>"""
+{own}<script async src="{door}/widget/v1.js" data-bot="{bot}"></script></html>"""
 
 
 @contextlib.asynccontextmanager
-async def website(door, bot, policy=None):
-    """Its address, inside the block. It embeds the bot with the one line of the snippet."""
+async def website(door, bot, policy=None, script=""):
+    """Its address, inside the block. It embeds the bot with the one line of the snippet, behind a script of its own."""
+    ours = "'self'" if script else ""
     policy = policy or (
-        f"default-src 'none'; script-src {door}; connect-src {door}; style-src 'self'; base-uri 'none';"
+        f"default-src 'none'; script-src {door} {ours}; connect-src {door}; style-src 'self'; base-uri 'none';"
         " require-trusted-types-for 'script'; trusted-types 'none'; img-src 'self'"
     )
     kinds = {
-        "/": ("text/html", _PAGE.format(door=door, bot=bot)),
+        "/": ("text/html", _PAGE.format(door=door, bot=bot, own=script and '<script src="/page.js"></script>')),
+        "/page.js": ("text/javascript", script),
         "/site.css": ("text/css", _HOSTILE),
         "/favicon.ico": ("image/x-icon", ""),
     }

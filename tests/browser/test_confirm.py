@@ -57,13 +57,13 @@ async def test_the_address_of_an_invitation_is_kept(page, door, visit):
 
 async def test_a_form_that_the_page_sends_itself_is_kept(page, door, workspace, visit):
     made = await changes.create(workspace, "http://127.0.0.1:9001/old", ["lead.created"])
-    await page.goto(f"{door}/webhooks/{made.id}")
+    await page.goto(f"{door}/webhooks/{made.id}/settings")
     await page.get_by_role("textbox", name="Address").fill("http://127.0.0.1:9001/other")
     await time_passes()
     await page.get_by_role("button", name="Save").click()
     await confirms(page, visit)
     await expect(page.locator("h1")).to_have_text("127.0.0.1:9001/other")
-    assert page.url == f"{door}/webhooks/{made.id}"
+    assert page.url == f"{door}/webhooks/{made.id}/settings"
 
 
 async def test_what_is_refused_afterwards_is_shown_as_typed(page, door, visit):

@@ -40,10 +40,12 @@ async def test_a_refused_password_is_said_once_with_the_focus_on_it(visit, door,
     page = await visit.page()
     await page.goto(f"{door}/join/{await team.invite(workspace, None, 'agent')}")
     await expect(page.get_by_role("heading")).to_have_text(re.compile("^Join the .+ workspace$"))
+    await page.get_by_label("Your name").fill("Mary Jackson")
     await page.get_by_label("E-mail").fill("mary@example.org")
     await page.get_by_label("Password").fill("aaaaaaaaaaaa")
     await page.get_by_role("button", name="Create my account").click()
     await expect(page.get_by_text("Too easy to guess")).to_have_count(1)
+    await expect(page.get_by_label("Your name")).to_have_value("Mary Jackson")
     await expect(page.get_by_label("Password")).to_be_focused()
     visit.complaints = [told for told in visit.complaints if "422" not in told]
 
@@ -71,7 +73,7 @@ async def test_a_waiting_delivery_says_when_it_is_due_with_one_stop(page, door, 
 
 async def test_a_filter_takes_the_time_that_a_tooltip_tells(page, door, workspace, bot, wire, receiver):
     await died(workspace, bot, receiver)
-    for path in ("/deliveries", "/dead-letters"):
+    for path in ("/deliveries", "/deliveries?stage=dead"):
         await page.goto(f"{door}{path}")
         await expect(page.get_by_label("From (your time)")).to_have_value("")
         await expect(page.get_by_label("To (your time)")).to_have_value("")
@@ -96,7 +98,7 @@ async def test_dead_letters_fit_and_leave_tests_out(page, door, workspace, bot, 
     await changes.send_test(workspace, made.id)
     await eventually(lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE state = 'dead' AND test"))
     await page.set_viewport_size({"width": 1440, "height": 900})
-    await page.goto(f"{door}/dead-letters")
+    await page.goto(f"{door}/deliveries?stage=dead")
     await expect(page.locator("#found tbody tr")).to_have_count(1)
     await expect(page.locator("#redrive")).to_contain_text("1 delivery matches")
     assert await page.locator("#found").evaluate("found => found.scrollWidth - found.clientWidth") == 0
@@ -142,9 +144,24 @@ async def test_the_step_of_the_test_is_ticked_when_it_was_done(page, door, works
     await (expect(step).to_have_class("done") if tested else expect(step).not_to_have_class("done"))
 
 
-async def test_an_agent_sees_no_empty_heading(visit, door, workspace):
-    page = await signed_in(visit, door, workspace, "mary@example.org", "agent")
-    await expect(page.locator("nav h2")).to_have_text(["Conversations", "Webhooks"])
+@pytest.mark.parametrize(
+    ("role", "entries"),
+    [
+        ("viewer", ["Overview", "Conversations", "Leads", "Bots", "Endpoints", "Deliveries"]),
+        ("agent", ["Overview", "Inbox", "Leads", "Bots"]),
+        ("admin", ["Overview", "Inbox", "Leads", "Bots", "Endpoints", "Deliveries", "Settings", "System"]),
+    ],
+)
+async def test_the_menu_has_what_the_role_works_with(visit, door, workspace, role, entries):
+    page = await signed_in(visit, door, workspace, "mary@example.org", role)
+    await expect(page.locator("#menu li a")).to_have_text(entries)
+    await expect(page.locator("#menu [aria-current]")).to_have_text("Inbox" if role == "agent" else "Overview")
+    await page.get_by_role("link", name="Overview").click()
+    await page.get_by_role("link", name="90 d").click()
+    await expect(page.get_by_role("link", name="90 d")).to_have_attribute("aria-current", "true")
+    await page.get_by_role("link", name="Reports").click()
+    await expect(page.get_by_text("The last 90 days (UTC), beside")).to_be_visible()
+    await expect(page.locator("#menu [aria-current]")).to_have_text("Overview")
 
 
 async def test_a_new_key_reads_unless_more_is_chosen(page, door):

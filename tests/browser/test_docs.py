@@ -4,6 +4,16 @@ from playwright.async_api import expect
 
 from tests import make
 
+_MOVED = """async () => {
+    let moved = 0;
+    const note = (list) => list.forEach((one) => (moved += one.value));
+    const observer = new PerformanceObserver((list) => note(list.getEntries()));
+    observer.observe({ type: "layout-shift", buffered: true });
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
+    note(observer.takeRecords());
+    return moved;
+}"""
+
 
 async def test_a_reader_searches_and_tries_an_operation(visit, door, workspace, bot, api_key):
     lead = await make.lead(workspace, bot, email="ada@example.com")
@@ -32,3 +42,14 @@ async def test_nothing_found_is_said(visit, door, workspace):
     await page.goto(f"{door}/docs/concepts")
     await page.get_by_role("searchbox").fill("xyzzy")
     await expect(page.get_by_text("Nothing found")).to_be_visible()
+
+
+async def test_pages_hold_still_while_their_script_comes(visit, door, workspace):
+    page = await visit.page()
+    await page.set_viewport_size({"width": 390, "height": 844})
+    for name in ("start", "reference"):
+        await page.goto(f"{door}/docs/{name}")
+        await expect(page.get_by_role("searchbox")).to_be_visible()
+        assert await page.evaluate(_MOVED) < 0.02
+        await page.get_by_text("Contents").click()
+        await expect(page.get_by_role("link", name="Concepts", exact=True)).to_be_visible()

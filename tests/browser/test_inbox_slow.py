@@ -1,14 +1,18 @@
 """The inbox on a slow line: what is chosen is shown at once, and nothing is done to anybody else."""
 
 import asyncio
+import random
+import re
 
 import pytest
 from playwright.async_api import expect
 
+from leadwire.domain.bots.visitors import runtime
 from leadwire.infrastructure import db
+from leadwire.interfaces.web.faces import nickname
 from tests.browser.desk import signed_in
 from tests.browser.test_inbox_threads import belongs, opened, people, told  # noqa: F401 - a fixture
-from tests.domain.bots.conftest import live  # noqa: F401 - a fixture
+from tests.domain.bots.conftest import Visitor, live  # noqa: F401 - a fixture
 
 SEND_AT = """
 (address) => {
@@ -161,3 +165,62 @@ async def test_a_sentence_that_nobody_asked_for_does_nothing(inbox, people):  # 
     assert await db.value("SELECT count(*) FROM conversation WHERE snoozed_until > now() OR end_due_at > now()") == 0
     assert await db.value("SELECT count(*) FROM conversation WHERE assigned_to IS NOT NULL") == 0
     await expect(inbox.locator("#snooze")).not_to_have_attribute("open", "")
+
+
+async def shown(page):
+    return await page.evaluate("new URLSearchParams(location.search).get('c')")
+
+
+async def act(page, chance, names):
+    """Something that a person may do in haste; return whose conversation it may have changed."""
+    await page.keyboard.press("Escape") if chance.random() < 0.3 else None
+    match chance.choice(("row", "row", "say", "say", "half", "next", "take", "snooze", "press")):
+        case "row":
+            chosen = chance.choice(list(names))
+            await page.locator(f"#thread-{chosen}").click()
+            await expect(page.locator("#head h2")).to_have_text(names[chosen])
+            return None
+        case "say" | "half" as how:
+            await page.keyboard.type(f"{names.get(await shown(page), 'nobody')} ")
+            acted = await shown(page)  # a letter may have been a shortcut to another one
+            await page.keyboard.press("Enter" if how == "say" else "Space")
+            return acted
+        case "next":
+            await page.keyboard.press(chance.choice("jk"))
+            return None
+        case "take" | "snooze" as deed:
+            await page.keyboard.press(deed[0] if deed == "snooze" else "a")
+            await page.keyboard.press("Enter")
+        case "press" if await page.locator("#answer button").is_visible():
+            await page.locator("#answer button").click(force=True)  # also while it is busy
+    return await shown(page)
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("latency", [1500, 3000])
+async def test_two_hundred_acts_in_haste_are_of_the_one_shown(visit, door, workspace, live, latency):  # noqa: F811
+    names, chance = {}, random.Random(latency)
+    for _ in range(20):
+        visitor = Visitor(live)
+        await visitor.says("Hello there")
+        await runtime.hand_off(await visitor.visit())
+        names[visitor.conversation] = nickname(visitor.conversation)
+    page = await signed_in(visit, door, workspace, "mary@example.org", "agent")
+    await page.goto(f"{door}/inbox")
+    network = await page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": latency, "downloadThroughput": -1, "uploadThroughput": -1}
+    await network.send("Network.emulateNetworkConditions", slow)
+    acted = {await act(page, chance, names) for _ in range(200)}
+    await network.send("Network.emulateNetworkConditions", slow | {"latency": 0})
+    last = next(iter(names))
+    await page.locator(f"#thread-{last}").click()
+    await page.keyboard.type("The end")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#log")).to_contain_text("The end")  # changes are sent in their order: this is the last
+    said = await db.rows("SELECT conversation_id, content FROM message WHERE role = 'agent'")
+    for conversation, content in said:
+        assert set(re.findall(r"[A-Z][a-z]+ \d+", content)) <= {names[conversation]}
+    assert len(said) > 10
+    changed = await db.rows("SELECT id FROM conversation WHERE assigned_to IS NOT NULL OR snoozed_until IS NOT NULL")
+    assert {row["id"] for row in changed} <= acted | {last}
+    visit.complaints.clear()  # the browser's, of answers that refused

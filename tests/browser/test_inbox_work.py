@@ -12,6 +12,7 @@ from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.changes import due, seen
 from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import clock, db
+from leadwire.interfaces.web.faces import nickname
 from tests import jobs
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
@@ -118,7 +119,7 @@ async def tagged_and_noted(agent, visitor):
     await agent.locator("#log").focus()
     await agent.keyboard.press("n")
     await agent.keyboard.type("Ask @zo")
-    await expect(agent.locator("#choices [role=option]")).to_have_text(["zoe@example.org"])
+    await expect(agent.locator("#choices [role=option]")).to_have_text(["zoe@example.orgZoe"])
     await agent.keyboard.press("Tab")
     await expect(agent.get_by_label("Note")).to_have_value("Ask @zoe@example.org ")
     await agent.get_by_role("button", name="Add note").click()
@@ -146,7 +147,7 @@ async def test_ten_threads_are_worked_through(agent, door, workspace, crowd, bro
     await shortcut(agent, "s")  # for an hour
     await one_in(agent, snoozed, "snoozed")
     await opened(agent, assigned)
-    await agent.get_by_label("Assign to").select_option("zoe@example.org")
+    await agent.get_by_label("Assign to").select_option("Zoe")
     await agent.get_by_role("button", name="Assign", exact=True).click()
     await one_in(agent, assigned, "theirs")
     await tagged_and_noted(agent, noted)
@@ -175,7 +176,7 @@ async def test_colleagues_see_each_other_and_mentions(agent, door, workspace, cr
     async with visiting(browser) as another:
         zoe = await signed_in(another, door, workspace, "zoe@example.org", "agent")
         await zoe.goto(f"{door}/inbox?c={first.conversation}")
-        await expect(agent.locator("#looking")).to_contain_text("zoe@example.org looks at this, too.")
+        await expect(agent.locator("#looking")).to_contain_text("Zoe looks at this, too.")
         await opened(zoe, second)
         await expect(agent.locator("#looking")).to_have_count(0)
         await acts.note(workspace, first.conversation, mary, "@zoe please")
@@ -225,6 +226,7 @@ async def test_the_keyboard_is_for_whoever_does_not_type(agent, door, crowd):
 
 async def test_alerts_are_asked_for_and_say_no_more_than_allowed(agent, door, workspace, crowd):
     (mine,) = await crowd(1)
+    name = nickname(mine.conversation)
     mary = await db.value("SELECT id FROM user_account")
     await acts.claim(workspace, mine.conversation, mary)
     await agent.add_init_script(RECORDER)
@@ -247,7 +249,7 @@ async def test_alerts_are_asked_for_and_say_no_more_than_allowed(agent, door, wo
     await agent.get_by_role("button", name="Done").click()
     await mine.says("Words that may be shown")
     await agent.wait_for_function("() => told.length === 3")
-    assert (await agent.evaluate("told"))[2] == ["A visitor has answered", "A visitor: Words that may be shown"]
+    assert (await agent.evaluate("told"))[2] == ["A visitor has answered", f"{name}: Words that may be shown"]
     await expect(agent).to_have_title("(2) Inbox · Leadwire")
 
 
@@ -292,7 +294,7 @@ async def test_tomorrow_is_tomorrow_where_the_person_is(browser, door, workspace
         today = clock.now().astimezone(ZoneInfo("Pacific/Auckland")).date()
         assert (until.hour, until.minute) == (9, 0)
         assert until.date() - today in (timedelta(days=1), timedelta(days=0))  # midnight may have passed meanwhile
-        await page.get_by_role("link", name="Show all").click()
+        await page.get_by_role("link", name="All", exact=True).click()
         await one_in(page, visitor, "snoozed")
         await visitor.says("I have found it myself")
         await one_in(page, visitor, "mine")

@@ -42,6 +42,27 @@ async def test_a_slash_leads_to_what_was_said(page, people):
     await expect(page).to_have_title("Ada · Leadwire")
 
 
+async def test_the_command_menu_leads_to_screens_and_people(page, people):
+    title = await page.title()
+    await page.keyboard.press("Control+k")
+    field = page.get_by_role("dialog").get_by_role("searchbox")
+    await expect(field).to_be_focused()
+    await page.keyboard.type("ada")
+    await expect(page.get_by_role("dialog").locator(".found a").first).to_contain_text("Ada")
+    await page.keyboard.press("Escape")
+    await expect(page).to_have_title(title)
+    await page.get_by_role("link", name="Search").click()
+    await page.keyboard.type("api k")
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_title("API keys · Leadwire")
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("ada")
+    await expect(page.get_by_role("dialog").locator(".found a").first).to_contain_text("Ada")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_title("Ada · Leadwire")
+
+
 async def test_columns_cells_and_a_conflict(page, visit, door, workspace, people):
     await page.goto(f"{door}/leads")
     await page.get_by_text("Columns", exact=True).click()

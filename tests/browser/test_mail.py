@@ -4,6 +4,7 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.accounts.sign_in.changes import password_reset
+from leadwire_development import mailbox
 from tests.browser.conftest import visiting
 
 ANOTHER = "nine slow green trains"
@@ -24,7 +25,7 @@ async def test_a_forgotten_password_is_replaced(browser, page, door):
         await stranger.get_by_label("E-mail").fill("ada@example.org")
         await stranger.get_by_role("button", name="Send the link").click()
         await expect(stranger.get_by_text("a mail is on its way")).to_be_visible()
-        await stranger.goto(f"{door}/dev/mail")
+        await stranger.goto(f"{door}{mailbox.path()}")
         await stranger.get_by_role("link", name="password reset").click()
         link = await stranger.get_by_role("link", name="reset-password").get_attribute("href")
         async with visit.context.expect_page() as opened:

@@ -34,7 +34,7 @@ async def test_a_visitor_has_the_chat_mailed(chat):
 async def test_people_choose_and_a_link_in_a_mail_ends_a_kind(browser, page, door, workspace):
     await page.goto(f"{door}/account")
     await page.get_by_role("checkbox", name="Waiting visitors").check()
-    await page.get_by_role("button", name="Save").click()
+    await page.get_by_role("button", name="Save", exact=True).click()
     await expect(page.get_by_text("Your choice of mails is saved.")).to_be_visible()
     await expect(page.get_by_role("checkbox", name="Waiting visitors")).to_be_checked()
     user = await db.value("SELECT id FROM user_account")

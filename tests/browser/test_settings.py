@@ -70,6 +70,7 @@ async def test_an_edited_lead_is_heard_of(page, door, workspace, bot, wire, rece
 
 
 async def test_a_key_is_made_used_and_copied(page, door, client):
+    await page.get_by_role("link", name="Settings").click()
     await page.get_by_role("link", name="API keys").click()
     await page.get_by_label("Name").fill("CRM")
     await page.get_by_role("button", name="Create key").click()
@@ -85,6 +86,7 @@ async def test_without_javascript_every_step_is_there(browser, door, workspace, 
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()
     await page.goto(f"{door}/join/{await team.invite(workspace, 'mary@example.org', 'admin')}")
+    await page.get_by_label("Your name").fill("Mary")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Create my account").click()
     await page.goto(f"{door}/webhooks/new")
@@ -116,7 +118,7 @@ async def test_the_keyboard_is_enough(page):
 
 async def test_a_viewer_is_offered_nothing_that_changes(visit, door, workspace):
     page = await signed_in(visit, door, workspace, "mary@example.org", "viewer")
-    await expect(page.get_by_role("link", name="API keys")).to_have_count(0)
+    await expect(page.get_by_role("link", name="Settings")).to_have_count(0)
     await page.get_by_role("link", name="Endpoints").click()
     await expect(page.get_by_text("An admin can add one")).to_be_visible()
     await expect(page.get_by_role("link", name="Add")).to_have_count(0)

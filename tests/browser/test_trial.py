@@ -47,9 +47,9 @@ async def test_a_look_is_shown_while_it_is_chosen_and_saved_on_demand(page, door
     await expect(frame.locator("leadwire-chat[left]")).to_have_count(1)
     await page.get_by_label("Text beside the button").fill("Good morning!")
     await expect(frame.get_by_role("button", name="Good morning!")).to_be_visible()
-    await page.get_by_label("Language").select_option("de")
+    await page.get_by_label("Language").select_option("browser")
     await launcher.click()
-    await expect(frame.get_by_role("button", name="Mit einem Menschen sprechen")).to_be_visible()
+    await expect(frame.get_by_role("button", name="Talk to a person")).to_be_visible()
     assert await db.value("SELECT look::text FROM bot") == "{}"
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("Saved.")).to_be_visible()

@@ -21,7 +21,6 @@ _ALSO = [
     "/deliveries?subject={lead_id}",
     "/deliveries?stage=unfinished",
     "/deliveries?endpoint_id={endpoint_id}&stage=dead",
-    "/dead-letters?endpoint_id={endpoint_id}",
     "/audit?actor=ada@example.org",
     "/privacy/retention?leads=365&conversations=30&lead_conversations=60&messages=90",
     "/webhooks/new/events?url=https://example.com",

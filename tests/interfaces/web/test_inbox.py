@@ -1,5 +1,7 @@
 """The inbox on the screen."""
 
+import re
+
 import pytest
 
 from leadwire.domain.bots.visitors import runtime
@@ -7,6 +9,8 @@ from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import due
 from leadwire.infrastructure import clock, db
+from leadwire.interfaces.web import faces, rendering
+from leadwire.interfaces.web.faces import nickname
 from tests import jobs, make
 from tests.domain.bots.conftest import Visitor, live, visitor  # noqa: F401 - fixtures
 
@@ -25,12 +29,14 @@ async def said(workspace, conversation):
 
 async def test_who_asks_for_a_person_is_found_answered_and_ended(agent, workspace, waiting):
     page = await agent.open("/inbox")
-    assert "1 waiting" in page
+    assert "Waiting <small>1</small>" in page
+    assert f"<b>{nickname(waiting)}</b>" in page
+    assert "what &lt;b&gt;is&lt;/b&gt; this?" in page
     page = await agent.open(f"/inbox?c={waiting}")
     assert "what &lt;b&gt;is&lt;/b&gt; this?" in page
     assert "Asked for a person" in page
     page = await agent.fill(f"/inbox/{waiting}/reply", content="Hello, Grace here.")
-    assert "Mine" in page
+    assert "Mine, answered" in page
     assert (await said(workspace, waiting))[-1] == ("agent", "Hello, Grace here.")
     page = await agent.fill(f"/inbox/{waiting}/note", note="A <i>friend</i> of ours")
     assert "A &lt;i&gt;friend&lt;/i&gt; of ours" in page
@@ -63,7 +69,7 @@ async def test_of_two_who_take_one_conversation_the_second_is_told(agent, admin,
 async def test_it_goes_back_to_the_queue_or_to_the_bot(agent, waiting):
     await agent.open(f"/inbox?c={waiting}")
     await agent.fill(f"/inbox/{waiting}/claim", held_by="")
-    assert "1 waiting" in await agent.fill(f"/inbox/{waiting}/release")
+    assert "Waiting <small>1</small>" in await agent.fill(f"/inbox/{waiting}/release")
     await agent.fill(f"/inbox/{waiting}/claim", held_by="")
     assert "With the bot" in await agent.fill(f"/inbox/{waiting}/give-back")
 
@@ -175,3 +181,73 @@ async def test_filters_that_mean_nothing_show_everything(agent, waiting):
         assert answer.status_code == (400 if "%00" in query else 200), query
         assert (waiting in answer.text) == (answer.status_code == 200)
     assert "No open conversation matches." in await agent.open("/inbox?tag=nowhere")
+
+
+async def test_who_answered_me_is_above_all_who_wait(agent, workspace, waiting, live):  # noqa: F811
+    await agent.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/reply", content="Hello")
+    others = [Visitor(live) for _ in range(12)]
+    for other in others:
+        await other.says("Hello there")
+        await runtime.hand_off(await other.visit())
+    rows = re.findall(r'id="thread-(\w+)"', await agent.open("/inbox"))
+    assert rows == [*(other.conversation for other in others), waiting]
+    await conversation_reads.add_message(workspace, waiting, "user", "One more thing")
+    rows = re.findall(r'id="thread-(\w+)"', await agent.open("/inbox"))
+    assert rows == [waiting, *(other.conversation for other in others)]
+    names = re.findall(r"<b>(\w+ \d+)</b>", await agent.open("/inbox?show=waiting"))
+    assert names == [nickname(other.conversation) for other in others]
+
+
+async def test_the_head_tells_the_situation(agent, admin, waiting):
+    assert "Waits <time" in await agent.open(f"/inbox?c={waiting}")
+    assert "</svg>Answered</span>" in await agent.fill(f"/inbox/{waiting}/reply", content="Hello")
+    page = await admin.open(f"/inbox?c={waiting}")
+    assert "</svg>With grace@example.org</span>" in page
+    assert "Waits <time" not in page
+
+
+@pytest.mark.parametrize(
+    ("minutes", "told"), [(4, '"">4 min<'), (5, '"late">5 min<'), (15, '"long">15 min<'), (200, '"long">3 h<')]
+)
+def test_a_long_wait_has_a_color(minutes, told):
+    with clock.at(clock.now()):
+        assert f"data-waits={told}" in rendering.waits(clock.ago(minutes=minutes))
+
+
+def test_faces_have_initials():
+    for name, initials in (("Ada King Lovelace", "AL"), ("grace@example.org", "GR"), (" ", "?")):
+        assert faces.face("user_x", name).endswith(f">{initials}</i>")
+    assert faces.nickname("conv_a") == faces.nickname("conv_a") != faces.nickname("conv_b")
+
+
+async def test_people_have_names(agent, admin, workspace, waiting):
+    page = await agent.fill("/account/name", name="  Grace\u202e\n Brewster   Hopper ")
+    assert "You are Grace Brewster Hopper here." in page
+    await agent.open(f"/inbox?c={waiting}")
+    page = await agent.fill(f"/inbox/{waiting}/reply", content="Hello")
+    assert "<small>Grace Brewster Hopper · " in page
+    assert (await reads.messages(workspace, waiting, 0))[-1].author == "Grace"
+    await agent.fill(f"/inbox/{waiting}/note", note="Knows us")
+    page = await admin.open(f"/inbox?c={waiting}")
+    assert page.count(">GH</i>") == 2  # of the row and the note
+    assert "</svg>With Grace Brewster Hopper</span>" in page
+    assert ">Grace Brewster Hopper</option>" in page
+    page = await admin.fill(f"/inbox/{waiting}/claim", 409, held_by="")
+    assert "Grace Brewster Hopper has this conversation." in page
+    assert 'title="grace@example.org">Grace Brewster Hopper</th>' in await admin.open("/audit")
+    assert "Grace Brewster Hopper · " in await admin.open(f"/conversations/{waiting}")
+    await agent.open("/account")
+    assert "You go by your address." in await agent.fill("/account/name", name=" ")
+    assert (await reads.messages(workspace, waiting, 0))[-1].author is None
+
+
+async def test_an_answer_written_for_another_conversation_is_not_sent(agent, workspace, waiting, bot):
+    other = await make.conversation(workspace, bot)
+    page = await agent.open(f"/inbox?c={waiting}")
+    assert f'<input type="hidden" name="conversation" value="{waiting}">' in page
+    page = await agent.fill(f"/inbox/{waiting}/reply", 409, content="For them", conversation=other)
+    assert "This answer was written for another conversation. Nothing was sent." in page
+    assert ("agent", "For them") not in await said(workspace, waiting)
+    await agent.fill(f"/inbox/{waiting}/reply", content="For you", conversation=waiting)
+    assert ("agent", "For you") in await said(workspace, waiting)

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from leadwire.domain.bots.changes import counts
+from leadwire.domain.bots.flow import library
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import ratings
 from leadwire.domain.leads.schema import Source
@@ -61,6 +62,12 @@ async def test_the_funnel_is_beside_the_period_before(viewer, live):
     ]
     assert [row[:4] for row in table(page, "campaigns")] == [["spring", "2", "1", "50 %"]]
     assert [row[:4] for row in table(page, "sources")] == [["Direct", "2", "1", "50 %"]]
+
+
+async def test_steps_are_in_the_order_in_which_visitors_come_to_them(viewer, workspace):
+    live = await published(workspace, library.text("lead-qualification"))
+    steps = [row[0].partition(":")[0] for row in table(await viewer.open(f"/reports?bot_id={live.id}"), "steps")]
+    assert steps == ["hello", "goal", "size", "email", "name", "company", "hot", "ask_human", "human", "thanks"]
 
 
 async def test_how_soon_people_answer_and_what_visitors_think(viewer, workspace, bot):

@@ -10,6 +10,7 @@ from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.table import IdentityProvider
 from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.errors import NotFound
+from tests import make
 from tests.interfaces.web.conftest import PASSWORD
 from tests.oidc.lying import CLIENT, SECRET, jwk, lying, set_up, through
 from tests.oidc.lying import RSA as KEY
@@ -35,6 +36,8 @@ async def noted(action):
 async def added(admin, issuer):
     await admin.open("/single-sign-on")
     page = await admin.fill("/single-sign-on", name="Acme ID", issuer=issuer)
+    for domain in ("example.org", "acme.example"):
+        await make.domain(await db.value("SELECT id FROM workspace"), domain)
     return re.search(r"/sso/(idp_\w+)/callback", page)[1]
 
 
@@ -219,7 +222,7 @@ async def test_a_password_is_not_reset_either(agent, enforced):
     with pytest.raises(NotFound):
         await password_reset.owner_of("for-grace")
     assert (await password_reset.owner_of("for-ada"))["email"] == "ada@example.org"
-    assert await password_reset._OWNER.row(email="grace@example.org") is None
+    assert await password_reset._OWNERS.row(email="grace@example.org") is None
 
 
 async def test_an_emergency_account_gets_in_by_password(admin, enforced):

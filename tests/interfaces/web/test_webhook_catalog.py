@@ -1,5 +1,7 @@
 """The catalog of events, what a subscription would have been sent, and thirty days of an endpoint."""
 
+import html
+import re
 from datetime import timedelta
 
 import pytest
@@ -86,3 +88,20 @@ async def test_the_first_live_event_is_shown_after_enabling(admin, workspace, bo
     await wire.turn()
     assert "The first event is here" in await admin.open(f"/webhooks/{made.id}?first=1")
     assert "The first event is here" not in await admin.open(f"/webhooks/{made.id}")
+
+
+async def test_a_first_event_that_fails_is_held_and_told_in_red_with_its_reason(
+    admin, workspace, bot, wire, receiver, made
+):
+    receiver.answer = 500
+    await make.lead(workspace, bot)
+    await wire.turn()
+    page = await admin.open(f"/webhooks/{made.id}?first=1")
+    notice = r'<p class="notice bad" role="status">.+The first event did not arrive: <a href="/deliveries/(evt_\w+)/'
+    first = re.search(notice, page)[1]
+    assert "Your server returned an error (500)" in page
+    await make.lead(workspace, bot)
+    await wire.turn()
+    at = html.unescape(re.search(r'data-at="([^"]+)"', page)[1])
+    assert at == f"/webhooks/{made.id}?first={first}"
+    assert re.search(notice, await admin.open(at))[1] == first

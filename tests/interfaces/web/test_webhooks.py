@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from msgspec import structs
 
+from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
@@ -11,7 +13,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.webhooks import changes, history, receivers, stats
 from leadwire.domain.webhooks.samples import SAMPLES
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, settings
 from tests import jobs, make
 from tests.delivery.wired import endpoint
 
@@ -47,6 +49,20 @@ async def test_the_five_steps(admin, wire, receiver):
     assert secret in await admin.open(f"/webhooks/{made}/secret")
 
 
+async def test_a_new_host_is_told_of_until_it_answers(admin, workspace, bot, wire, receiver, monkeypatch):
+    chosen = structs.replace(settings.get(), new_host_rate=45)
+    monkeypatch.setattr(settings, "get", lambda: chosen)
+    monkeypatch.setattr(rows, "is_strangers", lambda _: True)
+    made = await changes.create(workspace, receiver.url, ["lead.created"])
+    assert "This host is new" not in await admin.open(f"/webhooks/{made.id}"), "nothing is sent to it"
+    await changes.enable(workspace, made.id)
+    page = await admin.open(f"/webhooks/{made.id}")
+    assert "This host is new: until it answers with a 2xx, it gets at most 45 deliveries a minute" in page
+    await make.lead(workspace, bot)
+    await wire.turn()
+    assert "This host is new" not in await admin.open(f"/webhooks/{made.id}")
+
+
 async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
     admin, workspace, bot, wire, receiver, db_clock
 ):
@@ -66,9 +82,9 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
 
     page = await admin.open("/dead-letters?outcome=http_5xx")
     assert "<b>1</b> delivery matches" in page
-    await admin.fill("/dead-letters/redrive", 422, per_second="10")
+    await admin.fill("/deliveries/redrive", 422, stage="dead", per_second="10")
     receiver.answer = 204
-    page = await admin.fill("/dead-letters/redrive", per_second="10", sure="yes", outcome="http_5xx")
+    page = await admin.fill("/deliveries/redrive", stage="dead", per_second="10", sure="yes", outcome="http_5xx")
     assert "0 of 1 returned to the queue" in page
     await admin.fill(f"/deliveries/{event}/{made.id}/redrive")
     await db_clock.forward(1)
@@ -164,11 +180,11 @@ async def test_the_way_is_chosen_in_the_settings(admin, workspace, receiver):
 
 async def test_the_receivers_token_is_shown_once(admin, workspace, receiver):
     made = await endpoint(workspace, receiver.url)
-    assert "Make a token" in await admin.open(f"/webhooks/{made.id}")
+    assert "Make a token" in await admin.open(f"/webhooks/{made.id}/settings")
     page = await admin.fill(f"/webhooks/{made.id}/token", 201)
     token = re.search(r"lwr_\w+", page)[0]
     assert await receivers.authenticate(token) == receivers.Receiver(made.id, workspace)
-    page = await admin.open(f"/webhooks/{made.id}")
+    page = await admin.open(f"/webhooks/{made.id}/settings")
     assert "Replace the token" in page
     assert token not in page
     noted = await db.row("SELECT action, subject, detail FROM audit_entry WHERE action LIKE '%token%'")

@@ -52,9 +52,13 @@ class PageContext(msgspec.Struct):
         return parsed(self.request.scope["query_string"])
 
     def query_as(self, model: type[Q]) -> Q:
-        """Return the query string as a `model`, without fields that were left empty. Raise InvalidParameter."""
-        pairs = requests.pairs_of(self.request.scope["query_string"])
-        return requests.parse([(name, value.strip()) for name, value in pairs if value.strip()], model)
+        """Return the query string as a `model`, without fields that were left empty. Raise InvalidParameter.
+
+        What it does not name is ignored: links in mails have such parameters added.
+        """
+        pairs = [(name, value.strip()) for name, value in requests.pairs_of(self.request.scope["query_string"])]
+        known = model.__struct_encode_fields__
+        return requests.parse([(name, value) for name, value in pairs if value and name in known], model)
 
     def link(self, path: str = "", **changes: str) -> str:
         """Return `path`, or this page, with the present query string and `changes`; an empty value removes a field."""

@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +13,9 @@ from markupsafe import Markup, escape
 
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import catalog, explain, samples
-from leadwire.infrastructure import clock, settings
+from leadwire.infrastructure import clock, settings, user_agents
 from leadwire.interfaces.http import assets
-from leadwire.interfaces.web import charts
+from leadwire.interfaces.web import charts, faces
 
 _TOKEN: Final = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<str>"(?:[^"\\]|\\.)*")'
@@ -27,6 +27,7 @@ _LARGEST: Final = 8 * 1024  # characters that are indented and colored
 _DEEPEST: Final = 32
 _ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
 _UNITS: Final = ((86_400, "day"), (3600, "hr."), (60, "min."), (1, "sec."))
+_LASTING: Final = ((172_800, "days"), (3600, "h"), (60, "min"), (0, "s"))
 _MASK: Final = "•" * 8
 
 
@@ -59,8 +60,11 @@ def environment() -> jinja2.Environment:
     made.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
     made.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
-    filters = (ago, brief, coded, linked, pretty, count, percent, host, charts.ms, charts.short)
-    made.filters |= {one.__name__: one for one in (*filters, explain.meaning, datetime.strftime)}
+    filters = (ago, waits, lasting, brief, coded, linked, pretty, count, percent, host, charts.ms, charts.short)
+    made.filters |= {
+        one.__name__: one
+        for one in (*filters, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
+    }
     parts = vars(made.get_template("parts.html").module)
     made.globals |= {name: macro for name, macro in parts.items() if isinstance(macro, jinja2.runtime.Macro)}
     return made
@@ -89,6 +93,26 @@ def relative(seconds: float, day: str) -> str:
     unit = f"{unit}s" if unit == "day" and abs(count) > 1 else unit
     known = {(0, "sec."): "now", (-1, "day"): "yesterday", (1, "day"): "tomorrow"}
     return known.get((count, unit)) or (f"in {count} {unit}" if count > 0 else f"{-count} {unit} ago")
+
+
+def waits(since: datetime) -> Markup:
+    """For how long somebody waits, which the page keeps fresh and colors when it is long."""
+    return Markup('<time datetime="{}" title="since {:%H:%M:%S} UTC" data-waits="{}">{}</time>').format(
+        clock.iso(since), since, waiting(clock.now() - since), lasting(clock.now() - since)
+    )
+
+
+def waiting(span: timedelta) -> str:
+    """Whether a wait is one of which something has to be said: `late` from 5 minutes on, `long` from 15."""
+    minutes = span.total_seconds() / 60
+    return "long" if minutes >= 15 else "late" if minutes >= 5 else ""
+
+
+def lasting(span: timedelta) -> str:
+    """45 s, 12 min, 3 h, 2 days: rounded down."""
+    seconds = max(0, int(span.total_seconds()))
+    size, unit = next(one for one in _LASTING if seconds >= one[0])
+    return f"{seconds // (size or 1)} {unit}"
 
 
 def brief(ident: str) -> Markup:

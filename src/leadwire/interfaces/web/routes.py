@@ -6,7 +6,8 @@
     @action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")
     async def revoke(context: PageContext, key_id: str) -> PageResponse: ...
 
-A screen that names no role is every viewer's, an action an admin's. When an action refuses, the screen it is `shown_on`
+A screen that names no role is every viewer's, an action an admin's; `operator` is no role, but an account that the
+command line made so. When an action refuses, the screen it is `shown_on`
 is rendered again with the refusal and what was filled in.
 """
 
@@ -14,7 +15,7 @@ import contextlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -34,6 +35,7 @@ from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
 from leadwire.interfaces.web.public_pages import CREDENTIAL, answer
 
+Needed = Role | Literal["operator"]
 Body = Callable[..., Awaitable[PageResponse]]
 """Takes the context, and the parameters of its path by their names."""
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
@@ -53,14 +55,14 @@ class Declared(msgspec.Struct, eq=False):
     """A screen or an action: what the router takes, and what tests walk through."""
 
     path: str
-    role: Role
+    role: Needed
     body: Body
     handler: HTTPRouteHandler
     confirmed: bool = False
     """Whether it is an action that asks for the password again."""
 
 
-def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callable[[Body], Declared]:
+def screen(path: str, role: Needed = "viewer", confirmed: bool = False) -> Callable[[Body], Declared]:
     """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
     path = path.replace("}", ":str}")
 
@@ -80,7 +82,7 @@ def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callabl
 
 def action(
     path: str,
-    role: Role = "admin",
+    role: Needed = "admin",
     shown_on: Declared | None = None,
     confirmed: bool = False,
     audit: str = "",
@@ -163,7 +165,7 @@ def _parameters(context: PageContext, path: str) -> dict[str, str]:
     return {name: context.path_param(name) for name in re.findall(r"{(\w+):", path)}
 
 
-async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str) -> PageContext | str:
+async def _page_context(request: "Request[Any, Any, Any]", role: Needed, path: str) -> PageContext | str:
     """Return the context of the request, or the page to visit first: to sign in, or to add a second factor."""
     me = await sessions.person(security.session_token(request), address(request))
     if me is None:
@@ -176,7 +178,10 @@ async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str
         )
     context = PageContext(request, me, Form())
     request.state.context = context  # an error page is this person's, too
-    if not context.may(role):
+    if role == "operator":
+        if not me.operator:
+            raise Forbidden("Only operators see this: admins made so by `leadwire users operator`.")
+    elif not context.may(role):
         raise Forbidden(f"This takes the role {role}; yours is {me.role}. Ask an admin of {me.workspace_name}.")
     return SECOND_FACTOR if me.lacks_second_factor and path not in _BEFORE_THE_FACTOR else context
 

@@ -23,25 +23,27 @@ from leadwire.interfaces.web.routes import action, check_again, screen
 
 @get(routes.SIGN_IN)
 async def sign_in(request: public.Asked) -> PageResponse:
-    """The form. Who is signed in already goes on."""
+    """The form. Who is signed in already goes on, unless they have an invitation."""
     onward = security.local(request.query_params.get("next", "/"))
+    invitation = request.query_params.get("join", "")
     me = await sessions.person(security.session_token(request), address(request))
-    if me and networks.allow(client_network.address(request.scope), me.networks):
+    if not invitation and me and networks.allow(client_network.address(request.scope), me.networks):
         return redirect(onward)
-    return public.form_page(request, "public/sign_in.html", onward=onward, email="")
+    return await _sign_in_form(request, onward, invitation)
 
 
 @route(routes.SIGN_IN, http_method=HttpMethod.POST, status_code=200)
 async def signed_in(request: public.Asked) -> PageResponse:
     """A new session, or the question for the second factor."""
     form = await public.sent_form(request)
-    onward, email = security.local(form.text("next") or "/"), form.text("email")
+    onward, email, invitation = security.local(form.text("next") or "/"), form.text("email"), form.text("join")
     try:
-        token, code_wanted = await accounts.sign_in(email, form.raw("password"), public.browser(request))
+        given = form.raw("password"), public.browser(request), invitation
+        token, code_wanted = await accounts.sign_in(email, *given)
     except DomainError as refusal:
-        return public.form_page(request, "public/sign_in.html", refusal, onward=onward, email=email)
+        return await _sign_in_form(request, onward, invitation, email, refusal)
     if code_wanted:
-        return public.form_page(request, "public/code.html", onward=onward, ticket=token)
+        return public.form_page(request, "public/code.html", onward=onward, ticket=token, join=invitation)
     return await public.go_on(request, token, onward)
 
 
@@ -49,11 +51,11 @@ async def signed_in(request: public.Asked) -> PageResponse:
 async def code_given(request: public.Asked) -> PageResponse:
     """A new session, after the password and the code."""
     form = await public.sent_form(request)
-    onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
+    onward, ticket, invitation = security.local(form.text("next") or "/"), form.text("ticket"), form.text("join")
     try:
-        token = await accounts.give_code(ticket, form.text("code"), public.browser(request))
+        token = await accounts.give_code(ticket, form.text("code"), public.browser(request), invitation)
     except DomainError as refusal:
-        return public.form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket)
+        return public.form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket, join=invitation)
     return await public.go_on(request, token, onward)
 
 
@@ -67,14 +69,14 @@ async def challenge(request: public.Asked) -> PageResponse:
 async def passkey_given(request: public.Asked) -> PageResponse:
     """A new session, by a passkey alone or after the password."""
     form = await public.sent_form(request)
-    onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
+    onward, ticket, invitation = security.local(form.text("next") or "/"), form.text("ticket"), form.text("join")
+    answer = public.answer(request, form.raw(public.CREDENTIAL))
     try:
-        token = await accounts.give_passkey(
-            public.answer(request, form.raw(public.CREDENTIAL)), ticket, public.browser(request)
-        )
+        token = await accounts.give_passkey(answer, ticket, public.browser(request), invitation)
     except DomainError as refusal:
-        page = "public/code.html" if ticket else "public/sign_in.html"
-        return public.form_page(request, page, refusal, onward=onward, ticket=ticket, email=form.text("email"))
+        if ticket:
+            return public.form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket, join=invitation)
+        return await _sign_in_form(request, onward, invitation, form.text("email"), refusal)
     return await public.go_on(request, token, onward)
 
 
@@ -88,12 +90,13 @@ async def join(request: public.Asked) -> PageResponse:
 async def joined(request: public.Asked) -> PageResponse:
     """The account is made, its owner signed in."""
     form, offered = await public.sent_form(request), request.path_params["token"]
+    given = form.raw("password"), public.browser(request), form.text("name")
     try:
-        token = await team.accept(offered, form.text("email"), form.raw("password"), public.browser(request))
+        token = await team.accept(offered, form.text("email"), *given)
     except NotFound:
         raise
     except DomainError as refusal:
-        return await _join_form(request, form.text("email"), refusal)
+        return await _join_form(request, refusal, email=form.text("email"), name=form.text("name"))
     return public.let_in(request, token, "/")
 
 
@@ -122,14 +125,19 @@ async def sign_out(context: PageContext) -> PageResponse:
 @screen("/account")
 async def account(context: PageContext) -> PageResponse:
     """Signed-in browsers, the ways to sign in, what to be told of, and the form for another password."""
-    user = context.me.user_id
     return await context.render(
         "account.html",
-        sessions=await reads.sessions(user=user),
-        passkeys=await reads.passkeys(user=user),
-        factors=await reads.factors(user),
+        sessions=await reads.sessions(context.me),
+        passkeys=await reads.passkeys(login=context.me.login_id),
+        factors=await reads.factors(context.me.login_id),
         notices=await notices.shown(context.me),
     )
+
+
+@action("/account/workspaces/{user_id}", role="viewer", shown_on=account)
+async def switch(context: PageContext, user_id: str) -> PageResponse:
+    """On in another workspace, under another session."""
+    return public.let_in(context.request, await sessions.switch(context.me, user_id), "/")
 
 
 @action("/account/password", role="viewer", shown_on=account)
@@ -138,16 +146,16 @@ async def change_password(context: PageContext) -> PageResponse:
     return context.redirect("/account", "Your password is changed, and every other browser signed out.")
 
 
-@action("/account/sessions/{session_id}/end", role="viewer", shown_on=account, audit="session.ended")
+@action("/account/sessions/{session_id}/end", role="viewer", shown_on=account, confirmed=True, audit="session.ended")
 async def end_session(context: PageContext, session_id: str) -> PageResponse:
-    await sessions.end_one(context.me.user_id, session_id)
+    await sessions.end_one(context.me, session_id)
     return context.redirect("/account", "That browser is signed out.")
 
 
 @screen(routes.SECOND_FACTOR, confirmed=True)
 async def set_up(context: PageContext) -> PageResponse:
     """A secret for an authenticator app. It is kept once a code shows that the app has it."""
-    secret, offer = second_factor.offer(context.me.user_id, context.form.text("offer"))
+    secret, offer = second_factor.offer(_login(context), context.form.text("offer"))
     code = segno.make(second_factor.uri(secret, context.me.email), error="m")
     # Within the page: no file and no address holds the secret.
     picture = Markup(code.svg_inline(scale=4, light="#fff"))  # noqa: S704
@@ -172,7 +180,7 @@ async def switch_on(context: PageContext) -> PageResponse:
 )
 async def switch_off(context: PageContext) -> PageResponse:
     context.entry.subject = context.me.user_id
-    await second_factor.remove_app(context.workspace, context.me.user_id)
+    await second_factor.remove_app(_login(context))
     return context.redirect("/account", "The authenticator app is off.")
 
 
@@ -201,7 +209,7 @@ async def add_passkey(context: PageContext) -> PageResponse:
     routes.PASSKEYS + "/{passkey_id}/remove", role="viewer", shown_on=account, confirmed=True, audit="passkey.removed"
 )
 async def remove_passkey(context: PageContext, passkey_id: str) -> PageResponse:
-    context.entry.detail = await passkeys.remove(context.me.user_id, passkey_id)
+    context.entry.detail = await passkeys.remove(_login(context), passkey_id)
     return context.redirect("/account", "The passkey is removed. Delete it on your device, too.")
 
 
@@ -211,13 +219,31 @@ async def make_codes(context: PageContext) -> PageResponse:
     if not context.me.second_factor:
         raise Conflict("Recovery codes replace a second factor. Add a passkey or an authenticator app first.")
     context.entry.subject = context.me.user_id
-    codes = await second_factor.make_codes(context.me.user_id)
+    codes = await second_factor.make_codes(_login(context))
     return await context.render("recovery_codes.html", 201, codes=codes)
 
 
-async def _join_form(request: public.Asked, email: str = "", refusal: DomainError | None = None) -> PageResponse:
-    offer = await reads.offer(request.path_params["token"])
-    return public.form_page(request, "public/join.html", refusal, offer=offer, email=email)
+def _login(context: PageContext) -> str:
+    """The login, to be changed. Raise Conflict for who came from a provider: it vouches for its own workspace alone."""
+    if context.me.provider:
+        raise Conflict("You signed in through a provider, which asks for what it asks for. Sign in by password first.")
+    return context.me.login_id
+
+
+async def _sign_in_form(
+    request: public.Asked, onward: str, invitation: str = "", email: str = "", refusal: DomainError | None = None
+) -> PageResponse:
+    offer = await reads.offer(invitation) if invitation else None
+    email = email or (offer["email"] if offer else "") or ""
+    return public.form_page(
+        request, "public/sign_in.html", refusal, onward=onward, email=email, join=invitation, offer=offer
+    )
+
+
+async def _join_form(request: public.Asked, refusal: DomainError | None = None, **said: str) -> PageResponse:
+    token = request.path_params["token"]
+    values = {"offer": await reads.offer(token), "email": "", "name": "", "token": token, **said}
+    return public.form_page(request, "public/join.html", refusal, **values)
 
 
 OPEN: Final[list[HTTPRouteHandler]] = [sign_in, signed_in, code_given, challenge, passkey_given, join, joined]

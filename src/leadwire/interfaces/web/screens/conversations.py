@@ -6,6 +6,7 @@ from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import ratings
 from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.webhooks import reads as webhooks
+from leadwire.interfaces.web.faces import nickname
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
@@ -41,7 +42,8 @@ async def conversation(context: PageContext, conversation_id: str) -> PageRespon
         events=events,
         sent=await webhooks.states_of(context.workspace, [event.id for event in events]),
         bot=(await bots.names(context.workspace)).get(one.bot_id, one.bot_id),
-        name=reads.visitor_of(one) or "A visitor",
+        authors=await reads.authors(context.workspace, one.id),
+        name=reads.visitor_of(one) or nickname(one.id),
     )
 
 

@@ -1,5 +1,5 @@
-"""Deliveries: what was sent to whom, why it failed, what comes next. Dead letters, and the jobs that send them again:
-counted first, done at a chosen pace, stopped at any time.
+"""Deliveries: what was sent to whom, why it failed, what comes next; and the jobs that send dead letters again: counted
+first, done at a chosen pace, stopped at any time.
 """
 
 from collections.abc import Hashable
@@ -14,10 +14,13 @@ from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.routes import action, screen
 
 _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
+_STAGES: Final = {
+    "": "All", "unfinished": "Under way", "delivered": "Delivered", "dead": "Dead letters", "cancelled": "Canceled"
+}  # fmt: skip
 _TIMES: Final = ("since", "until")
 _NEW: Final = 99  # deliveries that are counted while a list is open
 
@@ -27,21 +30,25 @@ async def deliveries(context: PageContext) -> PageResponse:
     """Newest first, with filters that are all in the address. With `upto`, an event, what came later is counted only:
     so an open list asks for itself again, and no row moves.
     """
-    query, wanted = context.query, _filter(context.query)
+    query, wanted = context.query, _filter(context.form or context.query)
+    dead = wanted.stage == "dead"
     page = await history.page(context.workspace, wanted, query.text("after"))
     newest = wanted.upto or (page.rows[0].event_id if page.rows else ids.floor("evt", clock.now()))
     odd = wanted.subject and not any(ids.is_id(kind, wanted.subject) for kind in ("lead", "conv", "evt"))
     return await context.render(
         "webhooks/deliveries.html",
         page=page,
-        newest="" if query.text("after") or odd else newest,
+        newest="" if query.text("after") or odd or context.form else newest,
         news=await _news(context.workspace, wanted) if wanted.upto else 0,
         most=_NEW,
         odd=odd,
-        kept=_kept(wanted, *_FILTERS),
+        kept=_kept(wanted, without="subject" if dead else ""),
         onward=context.link(after=page.after, upto="") if page.after else None,
         endpoints=await reads.endpoints(context.workspace),
         outcomes=history.OUTCOMES,
+        stages=_STAGES,
+        total=await redrives.count(context.workspace, _selection(wanted)) if dead else 0,
+        jobs=await redrives.listed(context.workspace, 10) if dead else [],
     )
 
 
@@ -102,9 +109,7 @@ async def retry_now(context: PageContext, event_id: str, endpoint_id: str) -> Pa
 
 @screen("/deliveries/{event_id}/{endpoint_id}/live")
 async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
-    """Tells when something happened to the delivery; one that is still to be relayed is waited for."""
-    if not ids.is_id("evt", event_id):
-        raise NotFound(f"There is no delivery of {event_id}.")
+    """Tells when something happened to the delivery; a test that is still to be relayed is waited for."""
 
     async def look() -> tuple[Hashable, bool]:
         found = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
@@ -114,26 +119,17 @@ async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -
         ended = shown.finished_at is not None
         return (shown.state, shown.attempts, shown.generation, len(shown.history)), ended
 
+    await look()
     return stream(look, context.me.session_id)
 
 
 @screen("/dead-letters")
 async def dead_letters(context: PageContext) -> PageResponse:
-    """What was given up on, how many a redrive would send, and the redrives so far."""
-    wanted = _filter(context.form or context.query)
-    dead = structs.replace(wanted, stage="dead", subject="", tests=False)
-    return await context.render(
-        "webhooks/dead_letters.html",
-        page=await history.page(context.workspace, dead, context.query.text("after")),
-        total=await redrives.count(context.workspace, _selection(wanted)),
-        jobs=await redrives.listed(context.workspace, 10),
-        kept=_kept(wanted, "endpoint_id", "kind", "outcome"),
-        endpoints=await reads.endpoints(context.workspace),
-        outcomes=[name for name in history.OUTCOMES if name != "delivered"],
-    )
+    """Where they were once: in mails and bookmarks."""
+    return redirect(context.link("/deliveries", stage="dead"))
 
 
-@action("/dead-letters/redrive", role="agent", shown_on=dead_letters, audit="redrive.started")
+@action("/deliveries/redrive", role="agent", shown_on=deliveries, audit="redrive.started")
 async def redrive(context: PageContext) -> PageResponse:
     """Send all that match again, in the background."""
     pace = context.form.number("per_second") or 100
@@ -173,17 +169,18 @@ async def _news(workspace: str, wanted: history.Filter) -> int:
     return len((await history.page(workspace, newer, limit=_NEW + 1)).rows) if wanted.upto else 0
 
 
-def _kept(wanted: history.Filter, *names: str) -> dict[str, str]:
+def _kept(wanted: history.Filter, without: str) -> dict[str, str]:
     """The filters as fields of a form show them; times to the minute, in UTC."""
     times = {name: getattr(wanted, name) for name in _TIMES}
     shown = {name: f"{moment:%Y-%m-%dT%H:%M}" if moment else "" for name, moment in times.items()}
-    return {name: getattr(wanted, name) for name in names} | shown
+    return {name: getattr(wanted, name) for name in _FILTERS if name != without} | shown
 
 
 def _filter(query: Form) -> history.Filter:
     """The filter that an address or a form holds; times without a zone are in UTC. Raises InvalidParameter."""
     given = [(name, query.text(name)) for name in (*_FILTERS, *_TIMES, "upto")]
-    return requests.parse([(name, text) for name, text in given if text], history.Filter)
+    wanted = requests.parse([(name, text) for name, text in given if text], history.Filter)
+    return structs.replace(wanted, subject="", tests=False) if wanted.stage == "dead" else wanted
 
 
 def _selection(wanted: history.Filter) -> Selection:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.webhooks import certificates, changes, history, reads, receivers, rotation, samples, stats
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
+from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.forms import Form, wrong
 from leadwire.interfaces.web.live_updates import stream
@@ -14,6 +15,7 @@ from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
 PERIODS: Final = {"24": "24 hours", "168": "7 days"}
+_AWAITED: Final = "1"
 _ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, str]]] = {
     "stage": (rotation.stage, "endpoint.secret_staged", "The next secret signs beside the present one."),
     "promote": (rotation.promote, "endpoint.secret_promoted", "The old secret signs nothing any more."),
@@ -36,6 +38,9 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     period = chosen if (chosen := context.query.text("period")) in PERIODS else "24"
     known = (await stats.of(context.workspace, [shown.id], int(period)))[shown.id]
     stage = context.query.text("stage")
+    page = await history.page(context.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20)
+    if (first := context.query.text("first")) == _AWAITED:  # the address names the first event once there is one
+        first = next((row.event_id for row in reversed(page.rows) if not row.test), first)
     return await context.render(
         "webhooks/endpoint.html",
         endpoint=shown,
@@ -43,10 +48,12 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
         period=period,
         periods=PERIODS,
         stage=stage,
-        page=await history.page(context.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20),
-        tested=await tested(context, shown.id),
+        page=page,
+        tested=await about(context, shown.id, context.query.text("test")),
         days=await stats.by_day(context.workspace, shown.id),
-        first=context.query.on("first"),
+        first=first,
+        begun=await about(context, shown.id, first),
+        most_to_new=settings.get().new_host_rate,
     )
 
 
@@ -65,7 +72,14 @@ async def live(context: PageContext, endpoint_id: str) -> PageResponse:
     return stream(look, context.me.session_id)
 
 
-@action("/webhooks/{endpoint_id}/settings", shown_on=endpoint, confirmed=True, audit="endpoint.changed")
+@screen("/webhooks/{endpoint_id}/settings", role="admin")
+async def kept(context: PageContext, endpoint_id: str) -> PageResponse:
+    """Its address, events and secret; what few need is folded."""
+    shown = await reads.endpoint(context.workspace, endpoint_id)
+    return await context.render("webhooks/settings.html", endpoint=shown)
+
+
+@action("/webhooks/{endpoint_id}/settings", shown_on=kept, confirmed=True, audit="endpoint.changed")
 async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
     """URL, events, order and rate. A URL of another origin loses the custom headers."""
     change = EndpointChange(
@@ -78,21 +92,21 @@ async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
     changed = await changes.configure(context.workspace, endpoint_id, change)
     context.entry.detail = "; ".join(changed.changes)
     removed = f" {REMOVED}: {', '.join(changed.removed_headers)}." if changed.removed_headers else ""
-    return context.redirect(f"/webhooks/{endpoint_id}", f"Saved. It holds from the next attempt on.{removed}")
+    return context.redirect(f"/webhooks/{endpoint_id}/settings", f"Saved. It holds from the next attempt on.{removed}")
 
 
-@action("/webhooks/{endpoint_id}/headers", shown_on=endpoint, audit="endpoint.headers_changed")
+@action("/webhooks/{endpoint_id}/headers", shown_on=kept, confirmed=True, audit="endpoint.headers_changed")
 async def own_headers(context: PageContext, endpoint_id: str) -> PageResponse:
     """The endpoint's own headers, all at once: what is stored is not shown again."""
     change = EndpointChange(headers=_headers(context.form))
     context.entry.detail = "; ".join((await changes.configure(context.workspace, endpoint_id, change)).changes)
-    return context.redirect(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
+    return context.redirect(f"/webhooks/{endpoint_id}/settings", "The headers are stored, encrypted.")
 
 
 @action("/webhooks/{endpoint_id}/enable", shown_on=endpoint, audit="endpoint.enabled")
 async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     await changes.enable(context.workspace, endpoint_id)
-    return context.redirect(f"/webhooks/{endpoint_id}?first=1", "Enabled. Events flow from now on.")
+    return context.redirect(f"/webhooks/{endpoint_id}?first={_AWAITED}", "Enabled. Events flow from now on.")
 
 
 @action("/webhooks/{endpoint_id}/disable", shown_on=endpoint, audit="endpoint.disabled")
@@ -101,7 +115,7 @@ async def disable(context: PageContext, endpoint_id: str) -> PageResponse:
     return context.redirect(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
 
 
-@action("/webhooks/{endpoint_id}/delete", shown_on=endpoint, audit="endpoint.deleted")
+@action("/webhooks/{endpoint_id}/delete", shown_on=kept, confirmed=True, audit="endpoint.deleted")
 async def delete(context: PageContext, endpoint_id: str) -> PageResponse:
     """Remove it; what it was still owed is canceled."""
     context.entry.detail = url = (await reads.endpoint(context.workspace, endpoint_id)).url
@@ -109,7 +123,7 @@ async def delete(context: PageContext, endpoint_id: str) -> PageResponse:
     return context.redirect("/webhooks", f"{url} is removed.")
 
 
-@action("/webhooks/{endpoint_id}/discard", shown_on=endpoint, audit="endpoint.discarded")
+@action("/webhooks/{endpoint_id}/discard", shown_on=endpoint, confirmed=True, audit="endpoint.discarded")
 async def discard(context: PageContext, endpoint_id: str) -> PageResponse:
     """Cancel what waits for it."""
     count = await changes.discard(context.workspace, endpoint_id)
@@ -125,11 +139,14 @@ async def test(context: PageContext, endpoint_id: str) -> PageResponse:
     return context.redirect(f"{page}?test={context.entry.detail}#test")
 
 
-async def tested(context: PageContext, endpoint_id: str) -> object:
-    """The test that the address names, as far as it has come."""
-    if not (event_id := context.query.text("test")):
+async def about(context: PageContext, endpoint_id: str, event_id: str) -> object:
+    """The delivery of an event that the address names, None of another; of a test still to be relayed, its id."""
+    if not event_id:
         return None
-    found = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
+    try:
+        found = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
+    except NotFound:
+        return None
     return found[0] if found else event_id
 
 
@@ -155,7 +172,7 @@ async def rotate(context: PageContext, endpoint_id: str, step: str) -> PageRespo
     return context.redirect(f"/webhooks/{endpoint_id}/secret", word)
 
 
-@action("/webhooks/{endpoint_id}/token", shown_on=endpoint, confirmed=True, audit="endpoint.token_created")
+@action("/webhooks/{endpoint_id}/token", shown_on=kept, confirmed=True, audit="endpoint.token_created")
 async def make_token(context: PageContext, endpoint_id: str) -> PageResponse:
     """The receiver's token, on the one page that ever shows it."""
     token = await receivers.make_token(context.workspace, endpoint_id)
@@ -177,7 +194,9 @@ async def replace_certificate(context: PageContext, endpoint_id: str) -> PageRes
     given = context.form.text("certificate"), context.form.text("key")
     changed = await certificates.replace(context.workspace, endpoint_id, *given)
     context.entry.detail = f"{changed.certificate_subject}, until {changed.certificate_ends_at}"
-    return context.redirect(f"/webhooks/{endpoint_id}", "The certificate is stored, encrypted, and used from now on.")
+    return context.redirect(
+        f"/webhooks/{endpoint_id}/settings", "The certificate is stored, encrypted, and used from now on."
+    )
 
 
 @action(
@@ -189,7 +208,7 @@ async def replace_certificate(context: PageContext, endpoint_id: str) -> PageRes
 async def remove_certificate(context: PageContext, endpoint_id: str) -> PageResponse:
     context.entry.detail = (await reads.endpoint(context.workspace, endpoint_id)).certificate_subject or ""
     await certificates.remove(context.workspace, endpoint_id)
-    return context.redirect(f"/webhooks/{endpoint_id}", "The certificate is removed.")
+    return context.redirect(f"/webhooks/{endpoint_id}/settings", "The certificate is removed.")
 
 
 def _address(form: Form) -> str:

@@ -9,7 +9,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.schema import has_role
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.bots.visitors import runtime
+from leadwire.domain.bots.visitors import runtime, told
 from leadwire.domain.conversations import pubsub, reads, threads
 from leadwire.domain.conversations.changes import due, seen
 from leadwire.domain.conversations.changes import inbox as changes
@@ -17,9 +17,10 @@ from leadwire.domain.conversations.schema import MAX_MESSAGES
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.infrastructure.ids import is_id
 from leadwire.interfaces.web import snoozing
+from leadwire.interfaces.web.faces import nickname
 from leadwire.interfaces.web.live_updates import conversation_events
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
@@ -52,15 +53,18 @@ async def inbox(context: PageContext) -> PageResponse:
         "inbox/inbox.html",
         found=await threads.threads(workspace, me, wanted),
         wanted=wanted,
+        counts=await threads.counts(workspace, me),
         conversation=conversation,
         thread=await threads.one(workspace, chosen, me) if conversation else None,
-        name=reads.visitor_of(conversation) if conversation else None,
+        name=(reads.visitor_of(conversation) or nickname(chosen)) if conversation else None,
+        vouched=told.vouched(reads.variables(conversation)) if conversation else {},
         replies=saved,
         draft=reads.fill_in(picked, lead.name if lead else None),
         bots=await bots.names(workspace),
-        people={person.id: person.email for person in people},
-        colleagues={person.id: person.email for person in people if has_role(person.role, "agent")},
-        looking=[one.email for one in people if one.id in lookers],
+        people={person.id: person.called for person in people},
+        colleagues=[person for person in people if has_role(person.role, "agent")],
+        looking=[one.called for one in people if one.id in lookers],
+        authors=await reads.authors(workspace, chosen) if conversation else {},
         notes=await reads.notes(workspace=workspace, conversation_id=chosen) if conversation else [],
         version=(await leads.stored(workspace, lead.id)).version if lead else 0,
         points=await bots.score_of(workspace, lead.id) if lead else [],
@@ -79,7 +83,9 @@ async def live(context: PageContext) -> PageResponse:
 
 @action("/inbox/{conversation_id}/reply", role="agent", shown_on=inbox)
 async def reply(context: PageContext, conversation_id: str) -> PageResponse:
-    """Answer; that takes a conversation nobody has."""
+    """Answer; that takes a conversation nobody has. What was written for another one is not sent."""
+    if context.form.text("conversation") not in ("", conversation_id):
+        raise Conflict("This answer was written for another conversation. Nothing was sent.", code="other_conversation")
     await changes.reply(context.workspace, conversation_id, context.me.user_id, context.form.raw("content"))
     return again(context, conversation_id)
 
@@ -98,7 +104,7 @@ async def assign(context: PageContext, conversation_id: str) -> PageResponse:
     held_by, to = context.form.text("held_by") or None, context.form.text("to")
     person = await changes.assign(context.workspace, conversation_id, context.me.user_id, to, held_by=held_by)
     context.entry.detail = person.email
-    return again(context, conversation_id, f"Assigned to {person.email}.")
+    return again(context, conversation_id, f"Assigned to {person.called}.")
 
 
 @action("/inbox/{conversation_id}/snooze", role="agent", shown_on=inbox, audit="conversation.snoozed")

@@ -88,7 +88,7 @@ async def _begin(context: PageContext, kind: changes.Kind, field: str = "", valu
 @screen("/leads/bulk/{bulk_id}", role="agent")
 async def bulk(context: PageContext, bulk_id: str) -> PageResponse:
     """How far a change of many leads has come. It goes on when this page is left."""
-    people = {one.id: one.email for one in await accounts.users(context.workspace)}
+    people = {one.id: one.called for one in await accounts.users(context.workspace)}
     return await context.render("leads/bulk.html", job=await reads.one(context.workspace, bulk_id), people=people)
 
 

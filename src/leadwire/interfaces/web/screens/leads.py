@@ -119,7 +119,7 @@ async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLe
         raise PreconditionFailed(_OVERTAKEN) from error
 
 
-@action("/leads/{lead_id}/erase", shown_on=lead, audit="lead.erased")
+@action("/leads/{lead_id}/erase", shown_on=lead, confirmed=True, audit="lead.erased")
 async def erase(context: PageContext, lead_id: str) -> PageResponse:
     """Gone for good, once the way to reach them has been typed."""
     way = _way((await reads.stored(context.workspace, lead_id)).lead)
@@ -140,7 +140,7 @@ async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) 
 
 async def _actors(workspace: str) -> dict[str, str]:
     """Who makes changes, by id."""
-    people = {one.id: one.email for one in await accounts.users(workspace)}
+    people = {one.id: one.called for one in await accounts.users(workspace)}
     keys = {one.id: f"API key {one.name}" for one in await accounts.listed(workspace)}
     return {**people, **keys, actor.VISITOR: "the visitor"}
 

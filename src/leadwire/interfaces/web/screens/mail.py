@@ -52,7 +52,7 @@ async def was_reset(request: Asked) -> PageResponse:
         raise
     except DomainError as refusal:
         return await _reset_page(request, refusal)
-    page = form_page(request, "public/sign_in.html", onward="/", email=email, changed=True)
+    page = form_page(request, "public/sign_in.html", onward="/", email=email, offer=None, changed=True)
     security.set_browser_mark(page, request)
     return page
 

@@ -15,7 +15,7 @@ from leadwire.domain.listing.queries import BotId
 from leadwire.domain.webhooks import reads, stats
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.routes import screen
 
 _BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
@@ -30,7 +30,9 @@ class PeriodQuery(Struct, frozen=True, kw_only=True):
 
 @screen("/")
 async def overview(context: PageContext) -> PageResponse:
-    """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
+    """Conversations and leads per day, and their scores. Days are UTC. Agents begin in the inbox."""
+    if context.me.role == "agent" and not context.request.scope["query_string"]:
+        return redirect("/inbox")
     shown, names, since = await period(context)
     filters = context.workspace, since, shown.bot_id
     days = [(since + timedelta(days=number)).date() for number in range(shown.days)]

@@ -67,7 +67,7 @@ async def change_retention(context: PageContext) -> PageResponse:
     )
 
 
-@action("/privacy/erase", shown_on=privacy, audit="person.erased")
+@action("/privacy/erase", shown_on=privacy, confirmed=True, audit="person.erased")
 async def erase_person(context: PageContext) -> PageResponse:
     """Everything about whoever has this address is gone, at every bot of the workspace."""
     email = context.form.text("email")

@@ -12,7 +12,7 @@ from msgspec import Struct
 from leadwire.domain.bots import figures, reads
 from leadwire.domain.bots.changes.counts import Kind
 from leadwire.domain.bots.figures import Pair
-from leadwire.domain.bots.flow.check import levels, onward
+from leadwire.domain.bots.flow.check import in_order, onward
 from leadwire.domain.conversations import figures as conversations
 from leadwire.domain.listing import exported
 from leadwire.infrastructure import clock
@@ -114,10 +114,10 @@ async def _steps(workspace: str, bot_id: str, counts: dict[str, figures.StepCoun
     """The messages and questions of the published flow, in its order."""
     bot = await reads.detail(workspace, bot_id)
     rows: list[Sequence[Cell]] = []
-    if bot.published_version:
-        flow = await reads.flow(workspace, bot_id, bot.published_version)
+    if version := bot.published_version or bot.paused_version:
+        flow = await reads.flow(workspace, bot_id, version)
         nodes = {node.id: node for node in flow.nodes}
-        for node in (nodes[one] for level in levels(onward(flow), [flow.start]) for one in level):
+        for node in (nodes[one] for one in in_order(onward(flow), flow.start)):
             one = counts.get(node.id, figures.StepCount(0, 0))
             if text := getattr(node, "text", None):
                 name = f"{node.id}: {textwrap.shorten(text, 80, placeholder='…')}"

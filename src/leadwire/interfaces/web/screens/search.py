@@ -43,7 +43,7 @@ async def search(context: PageContext) -> PageResponse:
         conversations=await reads.conversations(context.workspace, ids.get("conversation", []), asked),
         notes=await reads.notes(context.workspace, ids.get("note", [])),
         leads=await reads.leads(context.workspace, ids.get("lead", []), asked),
-        people={one.id: one.email for one in await accounts.users(context.workspace)} if ids.get("note") else {},
+        people={one.id: one.called for one in await accounts.users(context.workspace)} if ids.get("note") else {},
         bots=names,
         filters=words.FILTERS,
         walked=reads.WALKED,

@@ -11,7 +11,6 @@ from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, settings
-from leadwire.infrastructure.errors import Forbidden
 from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.live_updates import stream
@@ -93,6 +92,7 @@ async def audit_log(context: PageContext) -> PageResponse:
         wanted=wanted,
         entries=found.items,
         after=found.after,
+        names={one.email: one.called for one in await reads.users(context.workspace)},
         actors=await log.named(context.workspace, "actor"),
         actions=await log.named(context.workspace, "action"),
     )
@@ -105,10 +105,9 @@ async def export_log(context: PageContext) -> PageResponse:
     return context.download(name, "application/x-ndjson", log.ndjson(context.workspace))
 
 
-@screen("/system", role="admin")
+@screen("/system", role="operator")
 async def instance(context: PageContext) -> PageResponse:
     """How everything stands now, of all workspaces. What is firing is shown also while PostgreSQL is locked."""
-    _operators_only(context)
     now = running = mails = None
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
@@ -117,25 +116,21 @@ async def instance(context: PageContext) -> PageResponse:
     return await context.render("system/now.html", now=now, redrives=running, mails=mails, firing=firing)
 
 
-@action("/system/jobs/retry", shown_on=instance)
+@action("/system/jobs/retry", role="operator", shown_on=instance)
 async def retry_jobs(context: PageContext) -> PageResponse:
     """Let the jobs of a kind that have failed be tried again now."""
-    _operators_only(context)
     count = await jobs.retry(context.form.text("kind"))
     return context.redirect("/system", f"{count} {'job is' if count == 1 else 'jobs are'} tried again now.")
 
 
-@screen("/system/ledger", role="admin")
+@screen("/system/ledger", role="operator")
 async def ledger(context: PageContext) -> PageResponse:
     """What must always hold, as the last check found it."""
-    _operators_only(context)
     return await context.render("system/ledger.html", last=await system.last_check(), begun=await system.begun())
 
 
-@screen("/system/ledger/live", role="admin")
+@screen("/system/ledger/live", role="operator")
 async def ledger_live(context: PageContext) -> PageResponse:
-    _operators_only(context)
-
     async def look() -> tuple[object, bool]:
         last = await system.last_check()
         return last.at, not last.due
@@ -143,25 +138,18 @@ async def ledger_live(context: PageContext) -> PageResponse:
     return stream(look, context.me.session_id)
 
 
-@action("/system/ledger", shown_on=ledger)
+@action("/system/ledger", role="operator", shown_on=ledger)
 async def check_ledger(context: PageContext) -> PageResponse:
     """A background process makes the check; the page shows it when it is done."""
-    _operators_only(context)
     await system.ask_for_check()
     return context.redirect("/system/ledger")
 
 
-@screen("/system/workspaces", role="admin")
+@screen("/system/workspaces", role="operator")
 async def workspaces(context: PageContext) -> PageResponse:
     """Every customer, what they have and their quotas, some at a time."""
-    _operators_only(context)
     after = context.query.text("after")
     found, onward = await usage.page(after)
     return await context.render(
         "system/workspaces.html", found=found, after=onward, log=[] if after else await log.of_installation()
     )
-
-
-def _operators_only(context: PageContext) -> None:
-    if not context.me.operator:
-        raise Forbidden("Only operators see this: admins made so by `leadwire users operator`.")

@@ -10,7 +10,7 @@ from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.routes import action, screen
-from leadwire.interfaces.web.screens.endpoints import PERIODS, reveal, tested
+from leadwire.interfaces.web.screens.endpoints import PERIODS, about, reveal
 
 _SET_UP_WITHIN: Final = timedelta(hours=1)
 
@@ -58,14 +58,16 @@ async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
 async def test(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 4: a sample event, sent as every event is, and what the receiver answered."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    return await context.render("webhooks/test.html", endpoint=endpoint, tested=await tested(context, endpoint_id))
+    return await context.render(
+        "webhooks/test.html", endpoint=endpoint, tested=await about(context, endpoint_id, context.query.text("test"))
+    )
 
 
 @screen("/webhooks/{endpoint_id}/setup/enable", role="admin")
 async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 5. With a test in the address that was delivered, step 4 counts as done."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    sent = await tested(context, endpoint_id)
+    sent = await about(context, endpoint_id, context.query.text("test"))
     works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
     hours = chosen if (chosen := context.query.text("hours")) in PERIODS else "24"
     known = await preview.of(context.workspace, endpoint.events, int(hours))

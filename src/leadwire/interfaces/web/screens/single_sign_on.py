@@ -6,6 +6,7 @@ from typing import Final
 from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
+from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.accounts.schema import ROLES, Person, Role
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
@@ -13,7 +14,7 @@ from leadwire.domain.accounts.sso import changes, checks, reads
 from leadwire.domain.accounts.sso import flow as flows
 from leadwire.domain.accounts.sso.changes import sign_in as sso
 from leadwire.domain.accounts.sso.faults import SignOnRefused
-from leadwire.infrastructure import telemetry
+from leadwire.infrastructure import clock, telemetry
 from leadwire.infrastructure.errors import DomainError, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import requests
@@ -91,7 +92,7 @@ async def come_back(request: Asked) -> PageResponse:
     except DomainError as refusal:
         if flow:
             fault = getattr(refusal, "fault", refusal.code)
-            tries.failed(provider.workspace, provider.name, fault, address(request))
+            tries.failed([provider.workspace], provider.name, fault, address(request))
         response = _refused(request, provider.id, refusal)
     security.set_flow(response, request, "")
     return response
@@ -118,6 +119,8 @@ async def listed(context: PageContext) -> PageResponse:
     return await context.render(
         "sso/list.html",
         providers=await reads.listed(context.workspace),
+        domains=await domains.listed(context.workspace),
+        now=clock.now(),
         admins=await reads.admins(workspace=context.workspace),
         enforced=await reads.is_enforced(context.workspace),
     )

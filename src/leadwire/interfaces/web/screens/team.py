@@ -10,6 +10,7 @@ from leadwire.domain.mail import reads as mail
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.screens import account
 
 
 @screen("/team", role="admin")
@@ -45,7 +46,7 @@ async def change_role(context: PageContext, user_id: str) -> PageResponse:
     return context.redirect("/team", f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
 
 
-@action("/team/{user_id}/remove", shown_on=team, audit="user.removed")
+@action("/team/{user_id}/remove", shown_on=team, confirmed=True, audit="user.removed")
 async def remove_user(context: PageContext, user_id: str) -> PageResponse:
     context.entry.subject = await changes.remove_user(context.workspace, user_id)
     return context.redirect("/team", f"{context.entry.subject} is signed out and has no account any more.")
@@ -81,3 +82,11 @@ async def save(context: PageContext) -> PageResponse:
     context.entry.detail = f"networks: {' '.join(context.me.networks) or 'any'} -> {' '.join(now) or 'any'}"
     word = "Saved. Whoever is elsewhere is refused from now on." if now else "Saved. People may come in from anywhere."
     return context.redirect("/team/networks", word)
+
+
+@action("/account/name", role="viewer", shown_on=account.account, audit="user.renamed")
+async def rename(context: PageContext) -> PageResponse:
+    context.entry.subject = context.me.user_id
+    name = await changes.rename(context.workspace, context.me.user_id, context.form.text("name"))
+    context.entry.detail = name or ""
+    return context.redirect("/account", f"You are {name} here." if name else "You go by your address.")

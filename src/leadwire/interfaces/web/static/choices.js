@@ -9,8 +9,8 @@ function choicesFor(box) {
   if (word === undefined) return [];
   const all = [...document.querySelectorAll(replies ? ".picks a.button" : "#colleagues option")].map((one) => (replies
     ? { text: one.textContent, about: one.title, pick: () => { replace(box, word.length + 1, ""); one.click(); } } // the server fills in the name
-    : { text: one.value, about: "", pick: () => replace(box, word.length, `${one.value} `) }));
-  return all.filter(({ text }) => text.toLowerCase().includes(word.toLowerCase()));
+    : { text: one.value, about: one.label === one.value ? "" : one.label, pick: () => replace(box, word.length, `${one.value} `) }));
+  return all.filter(({ text, about }) => (replies ? text : `${text} ${about}`).toLowerCase().includes(word.toLowerCase()));
 }
 
 function replace(box, length, text) {

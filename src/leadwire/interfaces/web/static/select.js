@@ -6,7 +6,9 @@ function choose(thread, byHand) {
   const shell = document.querySelector("#chosen").content.cloneNode(true), composer = shell.querySelector("form");
   query.delete("c");
   composer.setAttribute("action", `/inbox/${id}/reply${query.size ? `?${query}` : ""}`);
+  composer.elements.conversation.value = id;
   shell.querySelector("h2").textContent = thread.querySelector("b").textContent;
+  shell.querySelector(".avatar").replaceWith(thread.querySelector(".avatar").cloneNode(true));
   document.querySelector(".thread[aria-current]")?.removeAttribute("aria-current");
   thread.setAttribute("aria-current", "true");
   thread.dataset.shown = "";

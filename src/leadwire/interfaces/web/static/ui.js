@@ -50,7 +50,8 @@ async function take(turn, url, options, selectors, push) {
     return response.ok;
   }
   if (!response.ok) [...next.forms].find((form) => addressOf(form) === url)?.setAttribute("data-refused", "");
-  const parts = selectors.split(",").map((selector) => [document.querySelector(selector), next.querySelector(selector)]);
+  const parts = selectors.split(",").map((selector) => [document.querySelector(selector), next.querySelector(selector)])
+    .filter(([old], number, all) => !all.some(([other], before) => other !== old ? other?.contains(old) : before < number)); // each once
   const elsewhere = at.pathname !== here && response.redirected;
   if (elsewhere || !parts.some(([old, fresh]) => old && fresh)) {
     const [old, fresh] = ["main", "main"].map((selector, place) => (place ? next : document).querySelector(selector));
@@ -75,7 +76,7 @@ async function swap(parts, next, options) {
       options.alone || options.chosen ? merge(old, fresh) : old.replaceWith(document.adoptNode(fresh));
     }
     focused();
-    document.title = next.title || document.title;
+    if (!options.live) document.title = next.title || document.title;
     ready();
     scrolled();
   };
@@ -137,7 +138,7 @@ addEventListener("input", (event) => {
   form.timer = setTimeout(() => {
     if (!form.dataset.live) return form.checkValidity() && form.requestSubmit();
     const query = new URLSearchParams(new FormData(form));
-    load(`${addressOf(form).split("?")[0]}?${query}`, { quiet: true }, form.dataset.live, false);
+    load(`${addressOf(form).split("?")[0]}?${query}`, { quiet: true, live: true }, form.dataset.live, false);
   }, 250);
 });
 addEventListener("change", (event) => { if (event.target.matches("select[data-go]")) event.target.form.requestSubmit(); });
@@ -186,9 +187,17 @@ const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 
 function tell(time) {
   const at = new Date(time.dateTime), seconds = (at - Date.now()) / 1000;
+  if ("waits" in time.dataset) return tellWait(time, Math.max(0, Math.floor(-seconds)));
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? units.at(-1);
   const old = Math.abs(seconds) > 30 * 86400;
   time.textContent = old ? time.dateTime.slice(0, 10) : relative.format(Math.round(seconds / size), unit);
+}
+
+// As `rendering.py` has it.
+function tellWait(time, seconds) {
+  const [size, unit] = [[172800, "days"], [3600, "h"], [60, "min"], [0, "s"]].find(([size]) => seconds >= size);
+  time.textContent = `${Math.floor(seconds / (size || 1))} ${unit}`;
+  time.dataset.waits = seconds >= 900 ? "long" : seconds >= 300 ? "late" : "";
 }
 
 // The words of a page that has just come are right, and stay, so that nothing moves.

@@ -2,6 +2,8 @@
 path. How long a test takes is not seen by its statements.
 """
 
+from datetime import datetime
+
 from leadwire.infrastructure import db
 
 
@@ -23,9 +25,10 @@ class DatabaseClock:
         """The true time."""
         await db.rows("UPDATE test_clock.moved SET by = '0', stopped = NULL")
 
-    async def stop(self) -> None:
-        """Stand still."""
-        await db.rows("UPDATE test_clock.moved SET stopped = pg_catalog.now()")
+    async def stop(self) -> datetime:
+        """Stand still. Return the time."""
+        stopped: datetime = await db.value("UPDATE test_clock.moved SET stopped = pg_catalog.now() RETURNING stopped")
+        return stopped
 
     async def forward(self, seconds: float) -> None:
         """Let `seconds` pass."""

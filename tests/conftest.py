@@ -20,6 +20,8 @@ for _name in [
 os.environ |= {
     "LEADWIRE_DATA_DIR": str(_DIRECTORY),
     "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+    "LEADWIRE_DNS_RESOLVER": "127.0.0.1:1",  # where nobody is
+    "LEADWIRE_NEW_HOST_RATE": "0",  # hosts have answered before; tests/delivery/test_new_hosts.py is of others
     "LEADWIRE_SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
 }
 
@@ -32,27 +34,29 @@ from leadwire.domain.accounts import changes as accounts  # noqa: E402
 from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
 from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.domain.bots.changes import counts  # noqa: E402
-from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
+from leadwire.infrastructure import clock, db, redis_pool, settings  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from leadwire.infrastructure.jobs import runner  # noqa: E402
+from leadwire.infrastructure.rate_limit import Bucket  # noqa: E402
 from leadwire_development.embedded import Services, services  # noqa: E402
 from tests import asgi, left, unordered  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 from tests.delivery.wired import Wire  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 
-pytest_plugins = ("tests.mailing",)
+pytest_plugins = ("tests.dns_server", "tests.mailing")
 
 hypothesis.settings.register_profile("leadwire", deadline=None)  # how long an example takes depends on the machine
 hypothesis.settings.load_profile("leadwire")
 unordered.reverse()
 
 _TABLES = (
-    "audit_entry, audit_chain, invitation, user_session,"
+    "audit_entry, audit_chain, audit_count, invitation, user_session,"
     " job, redrive_job, export_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event,"
     " endpoint_sequence, epoch, ledger_check, webhook_endpoint,"
     " message, conversation, lead, search_document, search_due,"
-    " bot, api_key, blocked_visitor, sign_on_used, user_identity, identity_provider, user_account, workspace"
+    " bot, api_key, blocked_visitor, sign_on_used, user_identity, identity_provider, email_domain, login, user_account,"
+    " workspace"
 )
 
 
@@ -113,11 +117,24 @@ async def database(connected: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-async def db_clock(database: None) -> DatabaseClock:
-    """The database's clock, which stands still, to be moved."""
-    clock = DatabaseClock()
-    await clock.stop()
-    return clock
+async def db_clock(database: None, monkeypatch: pytest.MonkeyPatch) -> DatabaseClock:
+    """The database's clock, which stands still, to be moved. So does the process's: times of both are compared."""
+    database_clock = DatabaseClock()
+    stopped = clock.from_unix((await database_clock.stop()).timestamp())
+    monkeypatch.setattr(clock, "now", lambda: clock._set_to.get() or stopped)
+    return database_clock
+
+
+@pytest.fixture
+def no_refill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test uses up of a rate limit does not come back, however slow the machine is."""
+    take = Bucket.take
+
+    def taken(bucket: Bucket, now: float, rate: float, burst: float) -> bool:
+        bucket.at = max(bucket.at, now)
+        return take(bucket, now, rate, burst)
+
+    monkeypatch.setattr(Bucket, "take", taken)
 
 
 @pytest.fixture

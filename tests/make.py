@@ -39,6 +39,18 @@ async def user(workspace: str, role: str = "agent") -> str:
     return made
 
 
+async def domain(workspace: str, name: str = "example.org", *, proven: bool = False) -> str:
+    """A domain that a workspace may rely on: proven, or taken over without a proof. Answers its id."""
+    made = ids.new("dom")
+    await db.rows(
+        "INSERT INTO email_domain (id, workspace_id, domain, created_at, check_at, proven_at, taken_over_until)"
+        " VALUES ($1, $2, $3, now(), now() + interval '1 day', CASE WHEN $4 THEN now() END,"
+        " CASE WHEN NOT $4 THEN now() + interval '1 day' END) ON CONFLICT (workspace_id, domain) DO NOTHING",
+        made, workspace, name, proven,
+    )  # fmt: skip
+    return made
+
+
 async def emitted(*, forget: bool = False) -> list[dict[str, Any]]:
     """Every event in the outbox, oldest first, decoded; `forget` then empties it."""
     bodies = await db.rows("SELECT body FROM event ORDER BY id")

@@ -13,10 +13,11 @@ SELECT relname AS name, quote_ident(attname) AS column, coalesce(
         WHEN typcategory = 'D' THEN 'now' ELSE '1' END) AS value
 FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_type ON pg_type.oid = atttypid
 WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-    AND relname NOT IN ('migration', 'lead_by_update', 'search_due', 'ledger_check') -- kept by triggers, or of one row
+    -- without those that triggers keep, or that have one row
+    AND relname NOT IN ('migration', 'lead_by_update', 'login', 'search_due', 'ledger_check')
     AND attnum > 0 AND (attnotnull AND NOT atthasdef
         OR (relname, attname) IN (('lead', 'email'), ('consent', 'lead_id'), ('audit_entry', 'workspace_id'),
-            ('audit_chain', 'workspace_id')))
+            ('audit_chain', 'workspace_id'), ('audit_count', 'workspace_id')))
 ORDER BY attrelid, attnum"""
 
 

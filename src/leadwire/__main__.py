@@ -116,7 +116,8 @@ def _cause(error: Exception) -> Exception:
 def _message(error: click.ClickException) -> str:
     """Return what is wrong with the command line, and where its help is."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    return error.format_message() + (f" See `{context.command_path} --help`." if context else "")
+    told = error.format_message()
+    return f"{told.removesuffix('.')}. See `{context.command_path} --help`." if context else told
 
 
 def _fail(line: str, code: int = 1) -> None:

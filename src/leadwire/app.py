@@ -8,9 +8,11 @@ from litestar import Litestar, Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
+from leadwire.delivery.envelope import AUDIT
+from leadwire.domain.accounts.audit.chain import AuditRecorded
 from leadwire.domain.conversations.schema import PAYLOADS
 from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadUpdated
-from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.domain.webhooks.samples import AUDIT_SAMPLE, SAMPLES
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.telemetry.health import Health, Report
 from leadwire.interfaces import docs
@@ -29,6 +31,7 @@ EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "lead.updated": LeadUpdated,
     "lead.deleted": LeadDeleted,
     **PAYLOADS,
+    AUDIT: AuditRecorded,
 }
 
 
@@ -56,7 +59,7 @@ def create_app(health: Health | None = None, more: Sequence[HTTPRouteHandler] = 
         middleware=[ApiKeyGuard(settings.get().rate_limit), idempotent],
         response_class=JSONResponse,
     )
-    describe = openapi.describing(EVENTS, SAMPLES)
+    describe = openapi.describing(EVENTS, SAMPLES | {AUDIT: AUDIT_SAMPLE})
     return RequestMiddleware(
         Litestar(
             route_handlers=[

@@ -111,13 +111,13 @@ class Local:
     def __init__(self, workspace: str, endpoint_id: str) -> None:
         from leadwire.domain.webhooks.receivers import Receiver as Asking
 
-        self._asking = Asking(endpoint_id, workspace)
+        self._asking = Asking(endpoint_id, workspace, fetches=True)
 
     async def fetch(self) -> "Batch":
         from leadwire.domain.webhooks import receivers
 
         with _away():
-            await receivers.wait(self._asking, _WAIT, lambda: False)
+            await receivers.wait(self._asking, _WAIT, asyncio.Future(), lambda: False)
             return await receivers.fetch(self._asking, 10)
 
     async def acknowledge(self, lease: str, webhook_id: str) -> bool:

@@ -1,10 +1,9 @@
 """What `leadwire up` serves besides: mails that are sent nowhere, and a website with the widget on it.
 
-The mailbox has links that open accounts. So no production install has a line of it, and a browser on this very machine
-may see it, not one behind a tunnel or a proxy.
+The mailbox has links that open accounts. So no production install has a line of it, and its address is a secret.
 """
 
-import ipaddress
+import hmac
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import HTML, PageResponse, render_page
+from leadwire_development.mailbox import path as mailbox_path
 
 Asked = Request[Any, Any, Any]
 
@@ -39,25 +39,24 @@ _OF_SITE: Final = {
 }
 
 
-@get("/dev/mail")
+@get("/dev/mail/{secret:str}")
 async def mailbox(request: Asked) -> PageResponse:
     """What would have been sent, newest first."""
-    _check_here(request)
-    return render_page(request, "dev/mailbox.html", {"mails": await reads.listed(None, _SHOWN)})
+    values = {"mails": await reads.listed(None, _SHOWN), "mailbox": _checked(request)}
+    return render_page(request, "dev/mailbox.html", values)
 
 
-@get("/dev/mail/{mail_id:str}")
+@get("/dev/mail/{secret:str}/{mail_id:str}")
 async def mail(request: Asked) -> PageResponse:
     """One mail as text."""
-    _check_here(request)
-    mail_id = request.path_params["mail_id"]
-    return render_page(request, "dev/mail.html", {"mail_id": mail_id, "content": await _content(request)})
+    values = {"mail_id": request.path_params["mail_id"], "mailbox": _checked(request)}
+    return render_page(request, "dev/mail.html", values | {"content": await _content(request)})
 
 
-@get("/dev/mail/{mail_id:str}/html")
+@get("/dev/mail/{secret:str}/{mail_id:str}/html")
 async def mail_html(request: Asked) -> Response[str]:
     """The same as HTML."""
-    _check_here(request)
+    _checked(request)
     return Response((await _content(request)).html, media_type=HTML, headers=_OF_HTML)
 
 
@@ -91,18 +90,9 @@ async def _content(request: Asked) -> Content:
     return compose.content(kind, reads.opened(mail_id, data), security.public_url(request))
 
 
-def _check_here(request: Asked) -> None:
-    """Raise NotFound unless mail is kept, and the browser is on this machine."""
-    forwarded = {"forwarded", "x-forwarded-for", "x-forwarded-host"} & set(request.headers.keys())
-    peer, host = request.scope["client"], request.headers.get("host", "")
-    name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
-    here = peer is not None and _loopback(peer[0]) and (name == "localhost" or _loopback(name.strip("[]")))
-    if not reads.is_mailbox() or forwarded or not here:
+def _checked(request: Asked) -> str:
+    """Return the mailbox's path. Raise NotFound for another one, and where mail is sent."""
+    asked = f"/dev/mail/{request.path_params['secret']}"
+    if not reads.is_mailbox() or not hmac.compare_digest(asked.encode(), mailbox_path().encode()):
         raise NotFound("There is nothing here.")
-
-
-def _loopback(text: str) -> bool:
-    try:
-        return ipaddress.ip_address(text).is_loopback
-    except ValueError:
-        return False
+    return asked

@@ -23,6 +23,7 @@ from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.serving import connections
 from leadwire.infrastructure.settings import Settings
+from leadwire_development import mailbox
 from leadwire_development.demo.seed import seed
 from leadwire_development.embedded.directories import write_private
 from leadwire_development.stack import Prepared
@@ -54,7 +55,8 @@ async def prepare(settings: Settings, receiver: int | None) -> Prepared:
         newest = (await leads.search(workspace, leads.LeadSearch(), 1)).items
         write_private(settings.data_dir / _KEPT, msgspec.json.format(msgspec.json.encode(kept)).decode() + "\n")
         await asyncio.sleep(0.02)  # the last wake-up is sent before Redis is closed
-    return Prepared(workspace, kept.api_key, join, bot, newest[0].id if newest else "LEAD_ID", kept.secret)
+    lead = newest[0].id if newest else "LEAD_ID"
+    return Prepared(workspace, kept.api_key, join, bot, lead, kept.secret, mailbox.path())
 
 
 async def _some_workspace() -> str:

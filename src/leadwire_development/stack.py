@@ -28,7 +28,7 @@ _ANSWER: Final = 5.0  # seconds for one answer
 
 class Prepared(msgspec.Struct):
     """What `leadwire prepare` has made or found: ids, a working key, the token of a one-time link to the first account
-    ("" when there is an account), the secret of the demo's endpoint.
+    ("" when there is an account), the secret of the demo's endpoint, the path of the mailbox.
     """
 
     workspace: str = ""
@@ -37,6 +37,7 @@ class Prepared(msgspec.Struct):
     bot: str = ""
     lead: str = ""
     secret: str = ""
+    mailbox: str = ""
 
 
 class Stack:
@@ -162,8 +163,8 @@ class Stack:
 
   {area}
 """)
-        if not self._settings.smtp_url:
-            click.echo(f"  Mail, which is sent nowhere: {self._near_url}/dev/mail")
+        if self._mailbox:
+            click.echo(f"  Mail, which is sent nowhere: {self._mailbox}")
         if self._prepared.bot:
             click.echo(f"  A website with the widget, to talk to a bot: {self._url}/demo\n")
         click.echo(f"""{click.style("  Try next", bold=True)}
@@ -184,6 +185,7 @@ class Stack:
             "url": self._url,
             "api_key": self._prepared.key,
             "join": self._join_link,
+            "mailbox": self._mailbox,
             "workspace_id": self._prepared.workspace,
             "pid": os.getpid(),
             "database_url": self._settings.database_url,
@@ -191,6 +193,11 @@ class Stack:
             "processes": [{"name": child.name, "pid": child.pid} for child in self._children],
         }
         write_private(self._directory / "up.json", json.dumps(document, indent=2) + "\n")
+
+    @property
+    def _mailbox(self) -> str:
+        """Where mail is shown, if it is sent nowhere."""
+        return "" if self._settings.smtp_url else f"{self._near_url}{self._prepared.mailbox}"
 
     @property
     def _join_link(self) -> str:

@@ -100,11 +100,23 @@ class Started:
 
     @property
     def out(self) -> str:
-        return (self._directory / "out").read_text(errors="replace")
+        return self._lines("out")
 
     @property
     def err(self) -> str:
-        return (self._directory / "err").read_text(errors="replace")
+        """What it has logged so far. It is written by a thread: wait for a line, whatever else has been answered."""
+        return self._lines("err")
+
+    def logged(self, *events: str) -> list[dict[str, Any]]:
+        """The lines of these events, or of all."""
+        lines = [json.loads(line) for line in self.err.splitlines()]
+        return [line for line in lines if not events or line["event"] in events]
+
+    def _lines(self, name: str) -> str:
+        """Whole lines: the last one may be half written while it runs."""
+        running = self.running()
+        text = (self._directory / name).read_text(errors="replace")
+        return text[: text.rfind("\n") + 1] if running else text
 
     def running(self) -> bool:
         return self.process.poll() is None
@@ -163,6 +175,5 @@ class Listener(Started):
 
     def seen(self, subject: str | None = None) -> list[dict[str, Any]]:
         """What came so far, of one subject or of all."""
-        whole = [line for line in self.out.splitlines(keepends=True) if line.endswith("\n")][1:]
-        found: list[dict[str, Any]] = [json.loads(line) for line in whole]
+        found: list[dict[str, Any]] = [json.loads(line) for line in self.out.splitlines()[1:]]
         return [one for one in found if subject in (None, one["body"]["data"].get("id"))]

@@ -1,7 +1,5 @@
 """One change is followed from its request to its POST by the ids in the logs, which name no person."""
 
-import json
-
 import httpx
 import pytest
 
@@ -25,12 +23,6 @@ async def processes(servers, redis):
         yield started
 
 
-def lines(process, event):
-    """What a process has logged under this name."""
-    whole = [line for line in process.err.splitlines(keepends=True) if line.endswith("\n")]
-    return [line for line in map(json.loads, whole) if line["event"] == event]
-
-
 async def test_a_change_is_followed_from_its_request_to_its_post(workspace, bot, api_key, processes):
     (serve, relay, worker, _), address = processes
     lead = await make.lead(workspace, bot)
@@ -52,9 +44,10 @@ async def test_a_change_is_followed_from_its_request_to_its_post(workspace, bot,
             await client.get("/v1/leads/marguerite.p@francium.example")
         first, second = await receiver.received(2)
         assert {one.headers["traceparent"][3:35] for one in (first, second)} == {TRACE}
-        await eventually(lambda: len(lines(worker, "delivery.attempted")) == 2)
+        await eventually(lambda: len(worker.logged("delivery.attempted")) == 2)
+        await eventually(lambda: len(serve.logged("request.answered")) == 3)
 
-    asked, read, unknown = lines(serve, "request.answered")
+    asked, read, unknown = serve.logged("request.answered")
     assert [line["level"] for line in (asked, read, unknown)] == ["info", "debug", "debug"]
     assert asked["request_id"] == "asked-for-once"
     assert asked["trace_id"] == TRACE
@@ -63,13 +56,13 @@ async def test_a_change_is_followed_from_its_request_to_its_post(workspace, bot,
     assert (read["status"], unknown["status"]) == (200, 404)
     assert {line["workspace_id"] for line in (asked, read, unknown)} == {workspace}
 
-    for line, outcome in zip(lines(worker, "delivery.attempted"), ("http_5xx", "delivered"), strict=True):
+    for line, outcome in zip(worker.logged("delivery.attempted"), ("http_5xx", "delivered"), strict=True):
         assert line["outcome"] == outcome
         assert line["event_id"] == first.webhook_id
         assert line["endpoint_id"] == made.id
         assert line["workspace_id"] == workspace
         assert line["trace_id"] == TRACE
-    assert [line["level"] for line in lines(worker, "delivery.attempted")] == ["info", "debug"]
+    assert [line["level"] for line in worker.logged("delivery.attempted")] == ["info", "debug"]
 
     for process in (serve, relay, worker):
         assert [word for word in PERSON if word in process.err.lower()] == []

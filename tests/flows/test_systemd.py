@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from leadwire.processes.runtime import systemd_notified
 from leadwire_development.embedded import Services
 from tests.flows.commands import Started
+from tests.waiting import eventually
 
 
 class Systemd:
@@ -63,20 +65,26 @@ def test_a_process_is_ready_and_alive_until_it_hangs(
         ears.close()
 
 
-async def test_one_that_is_not_alive_says_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ears = Systemd(tmp_path / "notify")
-    monkeypatch.setenv("NOTIFY_SOCKET", str(ears.path))
+@pytest.fixture
+def ears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Systemd]:
+    """A systemd that wants to hear of this process every millisecond."""
+    systemd = Systemd(tmp_path / "notify")
+    monkeypatch.setenv("NOTIFY_SOCKET", str(systemd.path))
     monkeypatch.setenv("WATCHDOG_USEC", "3000")
-    asked = 0
+    yield systemd
+    systemd.close()
 
-    def alive() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked < 3
 
-    from tests.waiting import eventually
-
-    async with systemd_notified(alive):
-        await eventually(lambda: asked > 5)
+async def test_one_that_is_not_alive_says_no_more(ears: Systemd) -> None:
+    asked: list[int] = []
+    async with systemd_notified(lambda: not asked.append(1) and len(asked) < 3):
+        await eventually(lambda: len(asked) > 5)
     assert ears.all_heard() == 3  # ready, and twice alive
-    ears.close()
+
+
+@pytest.mark.usefixtures("ears")
+async def test_a_systemd_that_reads_nothing_holds_nobody_up() -> None:
+    """The system keeps some datagrams for it (10, or a few hundred), and would let the next one wait."""
+    asked: list[int] = []
+    async with systemd_notified(lambda: not asked.append(1)):
+        await eventually(lambda: len(asked) > 1000)

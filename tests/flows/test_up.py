@@ -149,7 +149,17 @@ def one_endpoint(up: Up) -> Iterator[Any]:
 
 def test_up_json_says_where_everything_is_to_its_owner_alone(up: Up) -> None:
     told = up.told()
-    assert set(told) == {"url", "api_key", "workspace_id", "pid", "database_url", "redis_url", "processes", "join"}
+    assert set(told) == {
+        "url",
+        "api_key",
+        "workspace_id",
+        "pid",
+        "database_url",
+        "redis_url",
+        "processes",
+        "join",
+        "mailbox",
+    }
     assert stat.S_IMODE((up.directory / "up.json").stat().st_mode) == 0o600
     assert told["pid"] == up.started.process.pid
     assert told["url"] == f"http://localhost:{up.port}"
@@ -246,8 +256,8 @@ def test_mail_is_shown_in_the_mailbox_with_links_that_work(up: Up) -> None:
     link = up.json("users", "invite", "--email", "mailed@example.org")["link"]
 
     def shown() -> Any:
-        page = up.http.get("/dev/mail").text
-        return "<td>sent</td>" in page and re.search(r"/dev/mail/mail_\w+", page)
+        page = up.http.get(up.told()["mailbox"]).text
+        return "<td>sent</td>" in page and re.search(r"/dev/mail/\w+/mail_\w+", page)
 
     mail = up.http.get(until(shown)[0]).text
     assert link in mail

@@ -40,4 +40,4 @@ def test_an_address_enters_everywhere(text):
     assert identity.email(text) == address
     assert compose.address(text) == address.lower()
     claims = Claims(iss="", sub="s", aud="c", exp=0, iat=0, email=text)
-    assert sign_in._email(PROVIDER, claims) == address.lower()
+    assert sign_in._email(PROVIDER, claims) == (address.lower(), "example.org")

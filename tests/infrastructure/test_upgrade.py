@@ -39,7 +39,7 @@ async def migrate(checkout: Path, settings: dict[str, str]) -> None:
     await asyncio.to_thread(subprocess.run, [*COMMAND, "migrate"], cwd=checkout, env=env, check=True)
 
 
-FILLED = {"bot_count"}
+FILLED = {"bot_count", "login"}
 """Tables that are made with what is known already."""
 
 

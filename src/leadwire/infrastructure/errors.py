@@ -173,10 +173,12 @@ class Unavailable(DomainError, status=503, code="unavailable", title="Temporaril
 
 
 class WorkspaceMoving(
-    Unavailable, code="workspace_moving", title="The workspace is being moved",
+    Unavailable, code="workspace_moving", title="The workspace moves to another installation",
     detail="The workspace is being moved to another installation. Nothing was changed. Try again.",
 ):  # fmt: skip
-    """The workspace is being moved to another installation: for a while its changes are refused."""
+    """The workspace is being moved to another installation: for seconds its changes are refused. Or it has moved, and
+    its address does not lead there yet.
+    """
 
 
 class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):

@@ -33,8 +33,9 @@ _PAGE: Final = 500  # rows
 
 
 def place(column: Column, row_id: str) -> str:
-    """The place of a stored secret: `table.column row`."""
-    return f"{column._meta.table._meta.tablename}.{column._meta.db_column_name} {row_id}"
+    """The place of a stored secret: `table.column row`. A table may name that which its secrets were in first."""
+    table = column._meta.table
+    return f"{getattr(table, 'sealed_in', table._meta.tablename)}.{column._meta.db_column_name} {row_id}"
 
 
 class SecretBox:
@@ -42,13 +43,17 @@ class SecretBox:
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = [_decoded(text) for text in keys]
-        self._first = hashlib.sha256(keys[0].encode()).digest()
+        self._roots = [hashlib.sha256(text.encode()).digest() for text in keys]
         self._ciphers = functools.cache(self._ciphers_for)
         self.open = functools.lru_cache(maxsize=4096)(self.open_once)
 
     def derived(self, purpose: str) -> bytes:
         """A key of its own for another purpose than sealing (HMAC-SHA256 of the first key)."""
-        return hmac.digest(self._first, purpose.encode(), hashlib.sha256)
+        return self.all_derived(purpose)[0]
+
+    def all_derived(self, purpose: str) -> list[bytes]:
+        """Those of all keys: what one made may have been made by any of them."""
+        return [hmac.digest(root, purpose.encode(), hashlib.sha256) for root in self._roots]
 
     def seal(self, text: str, at: str = NOWHERE) -> bytes:
         """`text`, unreadable without the key, and elsewhere than at this place."""

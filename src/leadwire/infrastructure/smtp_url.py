@@ -18,7 +18,7 @@ from leadwire.infrastructure.errors import OperatorError
 Tls = Literal["starttls", "implicit", "none"]
 
 MAILBOX: Final = "mailbox:"
-"""The value under `leadwire up`: mail is sent nowhere, and shown on the page /dev/mail."""
+"""The value under `leadwire up`: mail is sent nowhere, and shown on a page of its own."""
 
 _SCHEMES: Final[dict[str, Tls]] = {"smtp": "starttls", "smtps": "implicit"}
 _PORTS: Final[dict[Tls, int]] = {"starttls": 587, "implicit": 465, "none": 25}

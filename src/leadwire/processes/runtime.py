@@ -45,7 +45,7 @@ async def run(
         await epochs.note()
         if check:
             await check()
-        watched = asyncio.create_task(serve_health(name, health, listening, over))
+        watched = asyncio.create_task(serve_health(name, health, listening, over, settings.telemetry_names))
         telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
         async with systemd_notified(lambda: health.stuck() is None):
             await work(stop)
@@ -76,13 +76,13 @@ async def _send_watchdog(alive: Callable[[], bool]) -> None:
         return  # meant for another process
     while interval:
         if alive():
-            _tell("WATCHDOG=1")
+            _tell("WATCHDOG=1", socket.MSG_DONTWAIT)  # one that is lost does no harm: a loop must not wait for systemd
         await asyncio.sleep(interval / 3)
 
 
-def _tell(state: str) -> None:
+def _tell(state: str, flags: int = 0) -> None:
     if address := os.environ.get("NOTIFY_SOCKET"):
         if address.startswith("@"):  # not a file, but a name
             address = "\0" + address[1:]
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
-            sending.sendto(state.encode(), address)
+            sending.sendto(state.encode(), flags, address)

@@ -8,7 +8,7 @@ from typing import Final
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.app import create_app
-from leadwire.delivery.feed import wakes
+from leadwire.delivery import wakes
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub

@@ -33,10 +33,10 @@ async def seed() -> str:
         with clock.at(start):
             workspace = await accounts.create_workspace(WORKSPACE)
             bot_ids = [await _bot(workspace, name) for name in BOTS]
-        chance = random.Random(20)  # noqa: S311 - the same history for everybody
-        moments = sorted(start + timedelta(days=_DAYS) * chance.random() for _ in range(_CONVERSATIONS))
-        for number, moment in enumerate(moments):
-            await _past_visit(workspace, bot_ids, moment, visit(chance, number))
+        chance = random.Random(20)  # noqa: S311 - the same visits for everybody
+        visits = [visit(chance, number) for number in range(_CONVERSATIONS)]
+        for moment, planned in zip(moments(start, chance), visits, strict=True):
+            await _past_visit(workspace, bot_ids, moment, planned)
     await counts.write()
     # The history is relayed like everything else; there is no endpoint yet, so it reaches nobody.
     while (await fan_out()).events:
@@ -44,10 +44,21 @@ async def seed() -> str:
     return workspace
 
 
+def moments(start: datetime, chance: random.Random) -> list[datetime]:
+    """When conversations began: mostly on working days, by day, and more of them as time went on."""
+    found: list[datetime] = []
+    while len(found) < _CONVERSATIONS:
+        moment = start + timedelta(days=_DAYS) * (share := chance.random())
+        busy = (0.4 if moment.weekday() > 4 else 1) * (1 if 7 <= moment.hour < 19 else 0.3)
+        if chance.random() < busy * (0.5 + share / 2):
+            found.append(moment)
+    return sorted(found)
+
+
 async def _bot(workspace: str, name: str) -> str:
     """A bot that runs the shipped flow of its name, on any website."""
     bot_id = await bots.create(workspace, name)
-    text = library.text(name.lower().replace(" ", "-"))
+    text = library.text(name.lower().replace(" ", "-"), "https://www.leadwire.example/privacy")
     await drafts.keep(workspace, bot_id, text)
     await bots.publish(workspace, bot_id, text)
     await bots.set_origins(workspace, bot_id, ["*"])

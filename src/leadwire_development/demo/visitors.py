@@ -1,9 +1,11 @@
 """Simulated visitors who keep talking to the demo's bots while `up` runs."""
 
 import asyncio
+import itertools
 import logging
 import random
 import secrets
+from collections.abc import Iterator
 from typing import Any, Final
 
 from leadwire.domain.conversations import changes as conversations
@@ -14,6 +16,7 @@ from leadwire.infrastructure.http_client import httpx
 from leadwire_development.demo.script import Visit, visit
 
 _LONGEST: Final = 30  # lines
+_MANY: Final = 12  # visits one after the other
 _CHAT: Final = (
     "How does it connect to our CRM?",
     "About twenty people.",
@@ -24,17 +27,25 @@ _PERSON: Final = "Hello, this is Ada from the team. I have sent you a proposal j
 
 
 async def talk(workspace: str, bots: list[str], url: str, stop: asyncio.Event) -> None:
-    """Begin a visit to the widget at `url` every few seconds until `stop` is set."""
+    """Begin visits to the widget at `url` until `stop` is set: often at first, then as a small company has them."""
     chance = random.Random()  # noqa: S311 - chit-chat
     under_way: set[asyncio.Task[None]] = set()
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=15) as client:
-        while not stop.is_set():
+        for pause in pauses(chance):
+            if stop.is_set():
+                break
             task = asyncio.create_task(_one(client, workspace, bots, chance))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
-            await rest(chance.uniform(2, 6), stop)
+            await rest(pause, stop)
         for task in under_way:
             task.cancel()
+
+
+def pauses(chance: random.Random) -> Iterator[float]:
+    """Seconds between visits: a minute full of them to look at, then ever fewer, at last some three an hour."""
+    for number in itertools.count():
+        yield min(chance.uniform(2, 6) * 1.5 ** min(max(0, number - _MANY), 20), chance.uniform(900, 1500))
 
 
 async def _one(client: httpx.AsyncClient, workspace: str, bots: list[str], chance: random.Random) -> None:

@@ -46,5 +46,5 @@ def command(access: dict[str, str]) -> Callable[..., Awaitable[CompletedProcess[
 def sound(servers: Services, database: None) -> dict[str, str]:
     with Redis.from_url(servers.redis_url) as client:
         client.delete(NOT_TRUSTED)  # of another test
-    front = {"PUBLIC_URL": "https://leads.example.com", "TRUSTED_PROXIES": "10.0.0.0/8"}
+    front = {"PUBLIC_URL": "https://leads.example.com", "TRUSTED_PROXIES": "10.0.42.0/28"}
     return {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY, **front}

@@ -23,6 +23,7 @@ async def test_a_sample_goes_to_every_endpoint_that_subscribes(workspace, wire, 
     finally:
         stop.set()
         await asyncio.gather(*working)
+    assert done.stdout, done.stderr
     (sent,) = json.loads(done.stdout)
     assert (sent["endpoint_id"], sent["attempt"]["outcome"], done.returncode) == (wanted.id, "delivered", 0)
     assert [(one.event, one.headers["x-service-test"]) for one in receiver.deliveries] == [("lead.created", "true")]

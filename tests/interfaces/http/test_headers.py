@@ -2,6 +2,8 @@
 
 import pytest
 
+from leadwire.interfaces.docs import clients
+
 PAGES = ("/sign-in", "/docs/start", "/forgot-password", "/join/nothing")
 OTHERS = {
     "/v1/leads": "application/problem+json",
@@ -10,6 +12,7 @@ OTHERS = {
     "/widget/v1.js": "text/javascript; charset=utf-8",
     "/schema": "application/vnd.oai.openapi+json;version=3.1",
     "/health/live": "application/json",
+    clients.PREFIX + clients.WHEEL: "application/zip",
 }
 
 
@@ -28,6 +31,13 @@ async def test_a_page_loads_what_is_ours_and_is_in_no_frame(anonymous, path):
     assert {"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} <= set(policy.split("; "))
     assert "unsafe" not in policy
     assert headers["referrer-policy"] in ("same-origin", "no-referrer")
+
+
+@pytest.mark.parametrize("path", [*OTHERS, "/assets/ui.js", "/webhooks/addresses.json"])
+async def test_what_is_no_page_loads_nothing_and_is_in_no_frame(anonymous, path):
+    """A browser can be led to it as well as to a page."""
+    answer = await anonymous.get(path)
+    assert answer.headers.get_list("content-security-policy") == ["default-src 'none'; frame-ancestors 'none'"]
 
 
 @pytest.mark.parametrize("path", ["/v1/leads", "/sign-in", "/docs/start", "/widget/v1.js"])

@@ -21,7 +21,8 @@ _BEGINNING: Final = re.compile(r"((?:[;|\t\r\n]|^)[\s\"]*+)([=+\-@＝＋－＠])
 _SEPARATOR: Final = re.compile(r"\A(?![;|\t\r\n])|(?<=[;|\t\r\n])")
 HIDDEN: Final = frozenset({
     "workspace_id",  # the same in every line
-    "password_hash", "totp_step", "operator", "search", "client_message_id", "known_browsers",
+    "login_id", "unique_email", "password_hash", "totp_step", "operator", "known_browsers",
+    "search", "client_message_id", "in_count",
     "open", "due_at", "rate_tokens", "rate_at", "admission_window",  # the relay's
     "draft_undo", "draft_redo",  # the draft is shown
     "xact", "writer", "position", "traceparent",
@@ -45,8 +46,10 @@ class Part:
 def select(table: type[Table], where: str, order: str, but: str = "") -> Statement:
     """Rows of a table, with the columns that are shown; without the column `but`."""
     shown = [column for column in table._meta.columns if column.value_type is not bytes]
-    names = [column._meta.db_column_name for column in shown]
-    columns = ", ".join(name for name in names if name not in HIDDEN and name != but)
+    names = [(column._meta.name, column._meta.db_column_name) for column in shown]
+    columns = ", ".join(
+        stored if name == stored else f"{stored} AS {name}" for name, stored in names if name not in HIDDEN | {but}
+    )
     return sql(f"SELECT {columns} FROM {table._meta.tablename} WHERE {where} ORDER BY {order}")
 
 

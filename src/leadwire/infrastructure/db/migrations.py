@@ -100,11 +100,12 @@ def migration(migration_id: str, description: str, up: str, down: str) -> "Migra
 
 async def _migrate() -> int:
     missing = await lacking()
+    # Reading the migrations may take some seconds, applying them minutes. In use, it is the last statement of this
+    # transaction, which then only keeps others out: a query would leave a snapshot.
+    await db.rows("SET LOCAL idle_in_transaction_session_timeout = 0")
     if len(missing) == len(files()):
         await _forwards()
     elif missing:
-        # The last statement of this transaction, which then only keeps others out: a query would leave a snapshot.
-        await db.rows("SET LOCAL idle_in_transaction_session_timeout = 0")
         outside = contextvars.copy_context()
         outside.run(db.DB.current_transaction.set, None)
         await asyncio.create_task(_forwards_watched(), context=outside)

@@ -166,6 +166,7 @@ def _line(endpoint: Endpoint) -> str:
         "ordered" if endpoint.ordered else "",
         "numbered" if endpoint.numbered else "",
         f"{endpoint.rate_limit} a minute" if endpoint.rate_limit else "",
+        "new host" if endpoint.new_host else "",
         f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
         f"shows {endpoint.certificate_subject} until {endpoint.certificate_ends_at}"
         if endpoint.certificate_ends_at

@@ -29,7 +29,7 @@ keys = click.Group("keys", help="API keys of the /v1 API.")
 
 @command(keys)
 @click.option("--name", required=True, help="What it is for.")
-@click.option("--scope", "scopes", multiple=True, help=f"{', '.join(SCOPES)}; default all.")
+@click.option("--scope", "scopes", multiple=True, help=f"{', '.join(SCOPES)}; write includes read; default all.")
 @click.option("--expires-days", type=click.IntRange(1, 3650), help=_DAYS_HELP)
 @_networks
 @workspace_option

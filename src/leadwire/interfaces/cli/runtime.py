@@ -168,7 +168,7 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, (*db.GONE, db.Canceled)):
         what = "ended a statement" if isinstance(error, db.Canceled) else "cannot be reached"
         return f"the database {what}: {str(error) or type(error).__name__}"
-    if isinstance(error, (*db.TRANSIENT, db.Locked, asyncpg.InternalServerError)):
+    if isinstance(error, (*db.TRANSIENT, *db.WITHHELD, db.Locked, asyncpg.InternalServerError)):
         return f"the database refuses: {error}"
     return None
 

@@ -35,7 +35,12 @@ WAITED: Final = "leadwire.waited"
 _WELL_FORMED_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _SLASH: Final = re.compile("%2f", re.IGNORECASE)
-_ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+_ALWAYS: Final = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+]
+_UNLESS_OWN: Final = frozenset((b"cache-control", b"content-security-policy"))
 _API_PATHS: Final = ("/v1/", "/widget/", "/receiver/")
 _STRICT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
@@ -46,11 +51,11 @@ class RequestMiddleware:
     """Wraps the application. A well-formed `X-Request-Id` is kept, anything else replaced."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         start = time.perf_counter()
         request_id, traceparent = _ids(scope["headers"])
@@ -71,11 +76,8 @@ class RequestMiddleware:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = message["headers"]
-                if b"cache-control" in dict(own):  # this response may be cached
-                    own = [*own, *(header for header in added if header[0] != b"cache-control")]
-                    message["headers"] = own
-                else:
-                    message["headers"] = [*own, *added]
+                named = _UNLESS_OWN.intersection(name for name, _ in own)
+                message["headers"] = [*own, *(header for header in added if header[0] not in named)]
                 _record(scope, message["status"], time.perf_counter() - start - scope["state"].get(WAITED, 0.0))
                 if span:
                     _describe(span, scope, message["status"], request_id.decode())
@@ -83,7 +85,7 @@ class RequestMiddleware:
 
         try:
             with db.acting_as("api" if scope["path"].startswith(_API_PATHS) else "pages"):
-                await self._app(scope, receive, send_with_headers)
+                await self.app(scope, receive, send_with_headers)
         finally:
             if span:
                 span.end()

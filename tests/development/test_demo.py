@@ -1,0 +1,23 @@
+"""The demo is like a company's chat: busy on working days, and no busier once somebody works in it."""
+
+import itertools
+import random
+from datetime import UTC, datetime
+
+from leadwire_development.demo import seed, visitors
+
+
+def test_history_is_busy_on_working_days_and_by_day():
+    found = seed.moments(datetime(2026, 1, 1, tzinfo=UTC), random.Random(20))
+    assert found == sorted(found)
+    assert (found[-1] - found[0]).days in range(50, 60)
+    by_day = [sum(one.weekday() == day for one in found) for day in range(7)]
+    assert max(by_day[5:]) < min(by_day[:5])
+    assert sum(7 <= one.hour < 19 for one in found) > len(found) / 2
+
+
+def test_visitors_come_less_and_less():
+    found = list(itertools.islice(visitors.pauses(random.Random(1)), 100))
+    assert sum(found[:12]) < 72
+    assert 15 < sum(before < 3600 for before in itertools.accumulate(found)) < 40
+    assert all(pause >= 900 for pause in found[40:])

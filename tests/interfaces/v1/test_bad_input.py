@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import logging
+import re
 from contextlib import asynccontextmanager
 
 import httpx
@@ -14,7 +15,7 @@ from leadwire.infrastructure import ids
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
-from tests import make
+from tests import asgi, make
 
 JSON = {"Content-Type": "application/json"}
 
@@ -96,6 +97,27 @@ async def test_an_unknown_name_in_the_query_is_told_with_those_there_are(client,
         "bot_id, cursor, email, limit, page, q, score_max, score_min, since, sort, until, updated_before, updated_since"
     )
     assert f"There are: {names}." in answer.json()["errors"][0]["message"]
+
+
+async def test_no_operation_ignores_an_unknown_name(client):
+    """Nor do those without parameters: whoever misspells one learns of it."""
+    tried = set()
+    for route in asgi.app().app.routes:
+        for method in route.methods - {"OPTIONS"} if route.path.startswith("/v1/") else ():
+            answer = await client.request(method, f"{re.sub('{.+?}', 'x', route.path)}?nope=1")
+            assert answer.status_code == 400, (method, route.path)
+            if method != "HEAD":
+                refused(answer, 400, "unknown_parameter", "nope")
+            tried.add((method, route.path))
+    assert {("PATCH", "/v1/leads/{lead_id:str}"), ("GET", "/v1/me"), ("HEAD", "/v1/me")} <= tried
+
+
+async def test_a_merge_patch_creates_nothing(client):
+    """Its type is that of a change of a resource (RFC 7396)."""
+    kind = {"Content-Type": "application/merge-patch+json"}
+    answer = await client.post("/v1/exports", content=b'{"type": "leads"}', headers=kind)
+    refused(answer, 415, "unsupported_media_type")
+    assert answer.headers["accept"] == "application/json"
 
 
 @pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1&limit=1", "limit=x&limit=1"])

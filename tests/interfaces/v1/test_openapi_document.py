@@ -375,7 +375,9 @@ def _check(document: dict[str, Any], method: str, path: str, answer: Any) -> str
         if re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), path):
             operation = item.get(method.lower()) or item[next(name for name in _METHODS if name in item)]
             break
-    documented = _resolved(document, operation["responses"][str(answer.status_code)])
+    documented = _resolved(
+        document, operation["responses"].get(str(answer.status_code), operation["responses"]["default"])
+    )
     headers = {name.lower(): _resolved(document, value) for name, value in documented["headers"].items()}
     usual = {"content-type", "content-length", "content-security-policy", "cache-control", "x-content-type-options"}
     described = {*headers, *usual, "connection"}

@@ -28,6 +28,7 @@ LATEST: Final = 100
 """Events about a lead or a conversation that are returned at most, the latest ones."""
 _CURSOR: Final = re.compile(f"(?:[0-9]+-[0-9]+-)?(evt_{ids.FORM})")  # the numbers: of cursors of an earlier version
 _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are read
+_CLOCKS_DIFFER: Final = timedelta(minutes=5)  # a follower that begins now may be ahead of us
 _BEFORE_LOSS: Final = timedelta(minutes=5)  # longer than a transaction takes, and than clocks differ
 
 # The events of an epoch after a place in it, and since when those that are held back are. Only in the present epoch,
@@ -142,20 +143,23 @@ async def _place(workspace: str, after: str) -> tuple[str, int, str]:
     """Return the transaction and position after which to read, and an event id below which nothing can be."""
     try:
         if not (named := _CURSOR.fullmatch(after)):
-            return "0", 0, ids.floor("evt", clock.parse(after))
+            since = clock.parse(after)
+            if since > clock.now() + _CLOCKS_DIFFER:
+                raise _refused("after", f"{after[:100]} is in the future.", "invalid_cursor")
+            return "0", 0, ids.floor("evt", since)
         floor = ids.floor("evt", ids.moment(named[1]) - _LONGEST_TRANSACTION)
     except (ValueError, OverflowError):
-        raise _refused("after", "This is no cursor of ours.", "invalid_cursor") from None
+        raise _refused("after", "Neither a cursor of ours nor a time that has been.", "invalid_cursor") from None
     if found := await _PLACE.row(workspace=workspace, id=named[1]):
         return found["xact"], found["position"], floor
     if named[1] < await partitions.kept_from():
         message = f"The day of {named[1]} is no longer kept, nor is what may have followed it. Begin again."
         raise _refused("after", message, "expired_cursor")
-    since = clock.iso(ids.moment(named[1]) - _BEFORE_LOSS)
+    lost_since = clock.iso(ids.moment(named[1]) - _BEFORE_LOSS)
     raise _refused(
         "after",
         f"{named[1]} is not here: a restore or a failover has lost it, or it is another workspace's. Events since then"
-        f" come after {since}; you have had those of the first minutes already.",
+        f" come after {lost_since}; you have had those of the first minutes already.",
         "foreign_cursor",
     )
 

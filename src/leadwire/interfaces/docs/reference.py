@@ -78,10 +78,10 @@ def _resolved(part: Any, components: Json) -> Any:
 
 def _errors(operation: Json) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield an example of each error, by its status and code."""
-    for status, response in operation["responses"].items():
+    for response in operation["responses"].values():
         content = response.get("content", {}).get("application/problem+json", {})
         for code, shown in content.get("examples", {}).items():
-            yield (status, code), shown
+            yield (str(shown["value"]["status"]), code), shown
 
 
 def _described(named: Json) -> list[Row]:

@@ -19,10 +19,16 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 LARGEST: Final = 64 * 1024  # bytes
 _MOST_FAULTS: Final = 50  # in one response, which must not be many times its request
-MEDIA_TYPES: Final = ("application/json", "application/merge-patch+json")
+_JSON: Final = ("application/json",)
+_PATCH: Final = (*_JSON, "application/merge-patch+json")  # RFC 7396
 
 _decode = msgspec.json.Decoder().decode
 _decode_pairs = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str).decode
+
+
+def media_types(method: str) -> tuple[str, ...]:
+    """Return the types that the body of a request with this method may have."""
+    return _PATCH if method.upper() == "PATCH" else _JSON
 
 
 async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
@@ -32,9 +38,10 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
     """
     kind, _, parameters = (header(request.scope, b"content-type") or "").partition(";")
     charset = parameters.strip().lower().replace('"', "")
-    if kind.strip().lower() not in MEDIA_TYPES or charset not in ("", "charset=utf-8"):
-        accepted = {"Accept-Patch": ", ".join(MEDIA_TYPES)}
-        raise errors.UnsupportedMediaType(f"Send {' or '.join(MEDIA_TYPES)}, in UTF-8.", headers=accepted)
+    taken = media_types(request.method)
+    if kind.strip().lower() not in taken or charset not in ("", "charset=utf-8"):
+        accepted = {"Accept" if taken is _JSON else "Accept-Patch": ", ".join(taken)}
+        raise errors.UnsupportedMediaType(f"Send {' or '.join(taken)}, in UTF-8.", headers=accepted)
     if (header(request.scope, b"content-encoding") or "identity").lower() != "identity":
         accepted = {"Accept-Encoding": "identity"}
         raise errors.UnsupportedMediaType("Compressed bodies are not accepted.", headers=accepted)

@@ -81,7 +81,7 @@ def parse(pairs: list[tuple[str, str]], model: type[Q]) -> Q:
     for name, text in pairs:
         if name not in readers:
             kind = UnknownParameter
-            message = f"No such parameter. There are: {', '.join(sorted(readers))}."
+            message = f"No such parameter. There are: {', '.join(sorted(readers)) or 'none'}."
             faults.append(FieldError("unknown_parameter", message, parameter=name[:100]))
         elif name in values:
             faults.append(FieldError("repeated_parameter", "Given more than once.", parameter=name))

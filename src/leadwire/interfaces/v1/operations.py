@@ -60,6 +60,14 @@ def _query(model: type[Struct]) -> Input:
     return Input(read, (errors.InvalidParameter, errors.UnknownParameter), query=model)
 
 
+class Nothing(Struct, frozen=True):
+    """The query of an operation that has no parameters."""
+
+
+NO_QUERY: Final = _query(Nothing)
+"""An unknown parameter is refused by every operation: whoever misspells one learns of it."""
+
+
 class Change(NamedTuple, Generic[P, S]):
     """A merge patch of an `S` (RFC 7396), as it was sent."""
 
@@ -138,6 +146,11 @@ class Operation(NamedTuple):
         return self.module.__name__.rpartition(".")[2].capitalize()
 
     @property
+    def takes_query(self) -> bool:
+        """Whether it has parameters beside the path."""
+        return any(given.query for given in self.inputs.values())
+
+    @property
     def path_parameter(self) -> str | None:
         """The id in the path."""
         return next((name for name in self.inputs if f"{{{name}" in self.path), None)
@@ -190,7 +203,11 @@ def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awai
     awaited = [name for name in read if inspect.iscoroutinefunction(read[name])]
     plain = [(name, read[name]) for name in read if name not in awaited]
 
+    takes_query = operation.takes_query
+
     async def endpoint(request: Request[Any, Any, Any]) -> JSONResponse[Any]:
+        if not takes_query:
+            NO_QUERY.read(request)
         given = {name: read_one(request) for name, read_one in plain}
         for name in awaited:
             given[name] = await read[name](request)

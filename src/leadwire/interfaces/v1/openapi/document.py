@@ -15,14 +15,14 @@ from leadwire import __version__
 from leadwire.domain.exports.text import FORMATS
 from leadwire.infrastructure import ids, settings
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter, Problem
-from leadwire.interfaces.http.body import MEDIA_TYPES
+from leadwire.interfaces.http.body import media_types
 from leadwire.interfaces.http.responses import Page, Single, Tagged
 from leadwire.interfaces.http.streams import Download
 from leadwire.interfaces.v1.openapi import schemas
 from leadwire.interfaces.v1.openapi.errors import ErrorResponses
 from leadwire.interfaces.v1.openapi.events import event_kinds, webhook
 from leadwire.interfaces.v1.openapi.schemas import AT, REF, Json, docstrings, references
-from leadwire.interfaces.v1.operations import Operation
+from leadwire.interfaces.v1.operations import NO_QUERY, Operation
 
 _SKELETON: Final = Path(__file__).with_name("skeleton.toml")
 _METHODS: Final = ("get", "post", "patch", "delete")
@@ -89,6 +89,8 @@ def _operations(app: Litestar) -> list[Operation]:
 def _errors(operation: Operation) -> Iterator[Any]:
     for given in operation.inputs.values():
         yield from given.errors
+    if not operation.takes_query:
+        yield from NO_QUERY.errors
     yield from operation.raises
     if operation.method != "get":
         yield from _BY_KEY
@@ -113,7 +115,7 @@ def _described(operation: Operation, example: Any) -> dict[str, Any]:
     }
     for body in _bodies(operation):
         content = {"schema": {"$ref": REF.format(name=body.__name__)}, "example": operation.example}
-        described["requestBody"] = {"required": True, "content": dict.fromkeys(MEDIA_TYPES, content)}
+        described["requestBody"] = {"required": True, "content": dict.fromkeys(media_types(operation.method), content)}
     return described
 
 
@@ -159,7 +161,6 @@ def _request_headers(operation: Operation) -> Iterator[str]:
     yield from (given.header for given in operation.inputs.values() if given.header)
     if operation.method != "get":
         yield "Idempotency-Key"
-    yield from ("X-Request-Id", "traceparent")
 
 
 def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: list[Operation]) -> dict[str, Any]:

@@ -13,19 +13,21 @@ Errors = list[type[DomainError]]
 
 EVERYWHERE: Final[Errors] = [
     known.Unauthenticated, known.InsufficientScope, known.WorkspaceSuspended, known.AddressNotAllowed,
-    known.MethodNotAllowed, known.RateLimited, known.Internal, known.Unavailable,
-    # Before the application, by the connection:
-    known.MalformedRequest, known.RequestTimeout, known.UrlTooLong, known.HeadersTooLarge,
+    known.RateLimited, known.Internal, known.Unavailable, known.MalformedRequest,
 ]  # fmt: skip
+_ELSEWHERE: Final[Errors] = [
+    known.MethodNotAllowed, known.RequestTimeout, known.UrlTooLong, known.HeadersTooLarge,
+]  # fmt: skip
+"""Before an operation is found, by the connection: one response, `default`, for all of them."""
 _DIFFERING: Final = (400, 409, 422)  # their codes differ from operation to operation; the others are shared
 _HEADERS: Final = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
-    415: ("Accept-Patch", "Accept-Encoding"),
+    415: ("Accept", "Accept-Patch", "Accept-Encoding"),
     **dict.fromkeys((409, 429, 503), ("Retry-After",)),
 }
 _REPLAYED: Final = (400, 404, 409, 412, 413, 415, 422)  # from the operation itself: stored for its Idempotency-Key
-_UNCOUNTED: Final = (401, 405, 408, 414, 431)  # sent before the rate limit is looked at
+_UNCOUNTED: Final = (401, 405)  # sent before the rate limit is looked at
 
 
 class ErrorResponses:
@@ -33,7 +35,7 @@ class ErrorResponses:
 
     def __init__(self, fields: Json) -> None:
         self._fields = fields
-        self.shared: dict[str, Any] = {}
+        self.shared = {"Other": self._described(405, _ELSEWHERE)}
         """Those that are the same wherever they occur, by name."""
 
     def of_operation(self, errors: Iterable[type[DomainError]]) -> dict[str, Any]:
@@ -42,7 +44,8 @@ class ErrorResponses:
         for error in (*errors, *EVERYWHERE):
             if error not in found.setdefault(error.status, []):
                 found[error.status].append(error)
-        return {str(status): self._response(status, found[status]) for status in sorted(found)}
+        by_status = {str(status): self._response(status, found[status]) for status in sorted(found)}
+        return by_status | {"default": {"$ref": "#/components/responses/Other"}}
 
     def _response(self, status: int, errors: Errors) -> dict[str, Any]:
         if status in _DIFFERING:

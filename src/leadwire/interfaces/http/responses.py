@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Generic, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 import msgspec
 from litestar import Request, Response
@@ -160,17 +160,23 @@ def links(path: str, pairs: list[tuple[str, str]], meta: PageMeta) -> str:
     """Return the `Link` header of a page: first, prev, next and last where they exist (RFC 8288); by cursor, first and
     next.
     """
-    if meta.next_cursor is not UNSET:
-        cursors = {"first": FIRST, "next": meta.next_cursor}
-        kept = [(name, value) for name, value in pairs if name != "cursor"]
-        found = [(rel, urlencode([*kept, ("cursor", cursor)])) for rel, cursor in cursors.items() if cursor]
-        return ", ".join(f'<{path}?{query}>; rel="{rel}"' for rel, query in found)
+    by_cursor = meta.next_cursor is not UNSET
+    name = "cursor" if by_cursor else "page"
+    kept = urlencode([pair for pair in pairs if pair[0] != name])  # once: it is dearer than all the rest
+    leads = _by_cursor(meta) if by_cursor else _by_number(meta)
+    begin = f"<{path}?{kept}{'&' if kept else ''}{name}="
+    return ", ".join(f'{begin}{place}>; rel="{rel}"' for rel, place in leads.items())
+
+
+def _by_cursor(meta: PageMeta) -> dict[str, Any]:
+    return {"first": FIRST} | ({"next": quote_plus(meta.next_cursor)} if meta.next_cursor else {})
+
+
+def _by_number(meta: PageMeta) -> dict[str, Any]:
     last = max(1, -(-meta.total // meta.per_page))
     pages = {"first": 1}
     if meta.page > 1:
         pages["prev"] = min(meta.page - 1, last)
     if meta.page < last:
         pages["next"] = meta.page + 1
-    pages["last"] = last
-    kept = [(name, value) for name, value in pairs if name != "page"]
-    return ", ".join(f'<{path}?{urlencode([*kept, ("page", str(n))])}>; rel="{rel}"' for rel, n in pages.items())
+    return pages | {"last": last}

@@ -77,6 +77,36 @@ async def test_pages_are_well_formed_and_every_link_leads_somewhere(anonymous, p
                 assert (await anonymous.get(path)).status_code == 200, f"{address}: {link}"
 
 
+async def test_each_page_that_is_written_is_there_as_markdown_whose_links_lead_to_markdown(anonymous, pages):
+    written = [page.name for page in markdown.pages(markdown.contents())]
+    for name in written:
+        answer = await anonymous.get(f"/docs/{name}.md")
+        assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+        assert answer.text.startswith("# ")
+        assert "client-VERSION" not in answer.text
+        assert f'href="/docs/{name}.md"' in pages[name]
+        for link in re.findall(r"]\((/docs/[^)#]*)", answer.text):
+            assert link.removeprefix("/docs/").removesuffix(".md") in NAMES, f"{name}: {link}"
+            assert link.endswith(".md") == (link.removeprefix("/docs/").removesuffix(".md") in written), (
+                f"{name}: {link}"
+            )
+    assert (await anonymous.get("/docs/reference.md")).status_code == 404
+
+
+async def test_programs_find_every_page(anonymous):
+    """https://llmstxt.org"""
+    answer = await anonymous.get("/llms.txt")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.text.startswith("# Leadwire\n\n> ")
+    linked = re.findall(r"^- \[.+?]\((/docs/[^)]+)\)", answer.text, re.MULTILINE)
+    assert [link.removeprefix("/docs/").removesuffix(".md") for link in linked] == [
+        name for _, names in markdown.contents().groups for name in names
+    ]
+    for link in linked:
+        assert (await anonymous.get(link)).status_code == 200
+    assert answer.text.index("## For operators") > answer.text.index("/docs/changelog.md"), "integrators first"
+
+
 async def test_pages_are_small_and_quick_to_load(pages):
     assert max(map(len, pages.values())) < 200_000
 
@@ -86,7 +116,7 @@ async def test_every_document_is_a_page():
     written = {page.name for page in markdown.pages(contents)}
     files = {path.name.removesuffix(".md") for path in markdown._FOLDER.iterdir() if path.name.endswith(".md")}
     assert files <= written
-    assert set(contents.names) - written == {"reference", "event-catalog", "errors"}
+    assert set(contents.names) - written == set(markdown.GENERATED)
 
 
 async def test_the_type_of_a_problem_leads_to_its_explanation(client, pages):
@@ -128,7 +158,7 @@ async def test_texts_are_escaped(anonymous):
     document = (await anonymous.get("/schema")).json()
     document["paths"]["/v1/leads"]["get"]["summary"] = '<b>"&<script>'
     document["paths"]["/v1/leads"]["get"]["description"] = "`<i>`"
-    made = build(document).pages["reference"].decode()
+    made = build(document).files["reference"][0].decode()
     assert made.count("<script") == 1  # the page's own
     assert "&lt;b&gt;&#34;&amp;" in made
     assert "<code>&lt;i&gt;</code>" in made

@@ -1,4 +1,7 @@
-"""/docs: the documentation of this very version, offline. Markdown pages, and pages made from the OpenAPI document."""
+"""/docs: the documentation of this very version, offline. Markdown pages, and pages made from the OpenAPI document.
+
+Each Markdown page is also there as such, under its name with `.md`; `/llms.txt` lists them (https://llmstxt.org).
+"""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -31,16 +34,19 @@ _POLICY: Final = {
 
 
 class Site(Struct, frozen=True):
-    """All of it: each page by its name, and what the search looks in."""
+    """All of it: each file by its name, as its bytes and its media type."""
 
-    pages: dict[str, bytes]
-    index: bytes
+    files: dict[str, tuple[bytes, str]]
+    listed: bytes
+    """`/llms.txt`."""
 
 
 def build(document: Mapping[str, Any]) -> Site:
     """Make every page. One that is made from the OpenAPI document has a template of its name."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=jinja2.select_autoescape(),
+        undefined=jinja2.StrictUndefined,
     )
     environment.filters |= reference.FILTERS
     environment.globals |= {"asset": assets.address, "version": __version__}
@@ -52,25 +58,24 @@ def build(document: Mapping[str, Any]) -> Site:
     }
     found = made | {page.name: page for page in markdown.pages(contents)}
     groups = [(title, [found[name] for name in names]) for title, names in contents.groups]
-    pages = {
-        name: _installable(
-            environment.get_template(f"{name}.html" if name in made else "layout.html").render(
-                described, page=page, groups=groups
-            )
-        ).encode()
-        for name, page in found.items()
-    }
+    files = {f"{name}.md": (_installable(page.source), "text/markdown") for name, page in found.items() if page.source}
+    for name, page in found.items():
+        template = environment.get_template(f"{name}.html" if name in made else "layout.html")
+        files[name] = _installable(template.render(described, page=page, groups=groups)), "text/html"
     index = [
         (name, one.anchor, page.title, one.heading, one.text) for name, page in found.items() for one in page.sections
     ]
-    return Site(pages, msgspec.json.encode(index))
+    files["search.json"] = msgspec.json.encode(index), "application/json"
+    return Site(
+        files, environment.get_template("llms.txt").render(groups=groups, url=settings.get().public_url).encode()
+    )
 
 
-def _installable(html: str) -> str:
+def _installable(text: str) -> bytes:
     """A page whose lines that install a client name this version, and where it is."""
     address = settings.get().public_url
-    html = html.replace("client-VERSION", f"client-{__version__}")
-    return html.replace(f"$URL{clients.PREFIX}", f"{escape(address)}{clients.PREFIX}") if address else html
+    text = text.replace("client-VERSION", f"client-{__version__}")
+    return (text.replace(f"$URL{clients.PREFIX}", f"{escape(address)}{clients.PREFIX}") if address else text).encode()
 
 
 def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteHandler]:
@@ -87,12 +92,15 @@ def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteH
 
     @get(PREFIX + "{name:str}")
     async def page(request: Request[Any, Any, Any]) -> Response[bytes]:
-        """A page, or what the search looks in."""
-        name, site = request.path_params["name"], made(request.app)
-        if name == "search.json":
-            return Response(site.index, media_type="application/json")
-        if name not in site.pages:
+        """A page, its Markdown, or what the search looks in."""
+        if (found := made(request.app).files.get(request.path_params["name"])) is None:
             raise NotFound("The documentation has no such page.")
-        return Response(site.pages[name], media_type="text/html", headers=_POLICY)
+        content, kind = found
+        return Response(content, media_type=kind, headers=_POLICY if kind == "text/html" else None)
 
-    return [start, page, clients.route(document)]
+    @get("/llms.txt")
+    async def listed(request: Request[Any, Any, Any]) -> Response[bytes]:
+        """The list of all pages, for programs that read them."""
+        return Response(made(request.app).listed, media_type="text/plain")
+
+    return [start, page, listed, clients.route(document)]

@@ -15,6 +15,8 @@ from msgspec import Struct
 from leadwire.infrastructure.errors import OperatorError
 
 PREFIX: Final = "/docs/"
+GENERATED: Final = ("reference", "event-catalog", "errors")
+"""Pages that are made from the OpenAPI document."""
 _FOLDER: Final = resources.files("leadwire") / "docs"
 _RUNBOOKS: Final = _FOLDER / "runbooks"
 _REPLACED: Final = {  # wide ones scroll, by keyboard, too
@@ -24,6 +26,8 @@ _REPLACED: Final = {  # wide ones scroll, by keyboard, too
     "<li>[ ] ": '<li class="open">',
 }
 _LINK: Final = re.compile(r"(?P<file>[^#]*\.md)?(?P<anchor>#.*)?")
+_SENTENCE: Final = re.compile(r"[^:\n]{20,}?\.(?=\s|$)")
+_LINKED: Final = re.compile(r"(?<=\]\()[^)\s]+(?=\))")
 
 
 class Section(Struct, frozen=True):
@@ -42,6 +46,14 @@ class Page(Struct, frozen=True):
     title: str
     html: Markup
     sections: list[Section]
+    source: str = ""
+    """Its Markdown, whose links lead to Markdown; empty where it is made from the OpenAPI document."""
+
+    @property
+    def summary(self) -> str:
+        """Its first sentence; empty where it begins with a list."""
+        found = _SENTENCE.match(self.sections[0].text)
+        return found[0] if found else ""
 
 
 class Contents(Struct, frozen=True):
@@ -78,7 +90,8 @@ def pages(found: Contents) -> Iterator[Page]:
 
 def _page(name: str, file: Traversable, found: Contents) -> Page:
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
-    tokens = markdown.parse(file.read_text())
+    text = file.read_text()
+    tokens = markdown.parse(text)
     sections = _sections(tokens)
     for token in tokens:
         for child in token.children or ():
@@ -87,7 +100,8 @@ def _page(name: str, file: Traversable, found: Contents) -> Page:
     html = markdown.renderer.render(tokens, markdown.options, {})
     for ours, better in _REPLACED.items():
         html = html.replace(ours, better)
-    return Page(name, sections[0].heading, Markup(html), sections)  # noqa: S704 - the files are ours
+    source = _LINKED.sub(lambda link: _address(link[0], found, name, ".md"), text)
+    return Page(name, sections[0].heading, Markup(html), sections, source)  # noqa: S704 - the files are ours
 
 
 def _sections(tokens: Sequence[Token]) -> list[Section]:
@@ -112,7 +126,7 @@ def _plain(token: Token) -> str:
     return "".join(texts[one.type] or one.content for one in token.children if one.type in texts)
 
 
-def _address(href: str, found: Contents, page: str) -> str:
+def _address(href: str, found: Contents, page: str, kind: str = "") -> str:
     """Where a link of the Markdown leads at /docs. Raise OperatorError where it leads nowhere."""
     match = _LINK.fullmatch(href)
     if not match or not match["file"]:
@@ -120,4 +134,4 @@ def _address(href: str, found: Contents, page: str) -> str:
     name = found.elsewhere.get(match["file"], match["file"].removesuffix(".md").rpartition("/")[2])
     if name not in found.names:
         raise OperatorError(f"{page}: the documentation has no page for {href}")
-    return f"{PREFIX}{name}{match['anchor'] or ''}"
+    return f"{PREFIX}{name}{kind if name not in GENERATED else ''}{match['anchor'] or ''}"

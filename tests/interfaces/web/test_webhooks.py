@@ -147,7 +147,7 @@ async def test_a_receiver_that_fetches_is_set_up(admin, workspace, wire):
     assert "letters" in await admin.open("/webhooks/new?name=No+Name&next=1")
     await admin.open("/webhooks/new?name=crm&next=1")
     page = await admin.fill("/webhooks/new/events", url="pull:crm", event=["lead.created"])
-    assert "leadwire listen --pull" in page
+    assert "python -m leadwire_client http" in page
     (made,) = await changes.reads.endpoints(workspace)
     assert (made.url, made.enabled) == ("pull:crm", False)
     await admin.fill(f"/webhooks/{made.id}/test", on="setup", kind="lead.created")

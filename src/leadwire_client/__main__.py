@@ -1,0 +1,73 @@
+"""`python -m leadwire_client TARGET --url URL`: bring an endpoint's deliveries to a program on this machine.
+
+The endpoint is one whose receiver fetches (`pull:NAME`). Each delivery is sent on to TARGET with the body and headers
+that a webhook would have. What TARGET answers counts: after anything but a 2xx status it comes again.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import Final
+
+from leadwire_client.errors import LeadwireError
+from leadwire_client.http_client import httpx
+from leadwire_client.receiver import AsyncReceiver, Delivery
+
+_WITHIN: Final = 25.0  # seconds, less than a delivery may take
+_OF_THE_CONNECTION: Final = frozenset({
+    "host", "content-length", "connection", "transfer-encoding", "accept-encoding", "keep-alive", "upgrade",
+})  # fmt: skip
+
+
+def main() -> None:
+    """Exit 1 where going on is no use: a token that is not known, a wrong secret."""
+    parser = argparse.ArgumentParser(prog="python -m leadwire_client", description=__doc__)
+    parser.add_argument("target", type=_address, help="your program's address, such as http://localhost:3000/hooks")
+    parser.add_argument("--url", type=_address, required=True, help="Leadwire's, such as https://leads.example.com")
+    parser.add_argument("--token", default=os.environ.get("LEADWIRE_TOKEN"), help="the endpoint's (or LEADWIRE_TOKEN)")
+    parser.add_argument("--secret", default=os.environ.get("SECRET"), help="the endpoint's, whsec_... (or SECRET)")
+    options = parser.parse_args()
+    if not (options.token and options.secret):
+        parser.error("the endpoint's token and secret are needed: --token or LEADWIRE_TOKEN, --secret or SECRET")
+    try:
+        asyncio.run(forward(options.target, options.url, options.token, options.secret))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except LeadwireError as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+
+
+def _address(text: str) -> str:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL as error:
+        raise ValueError(text) from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(text)
+    return text
+
+
+async def forward(target: str, url: str, token: str, secret: str) -> None:
+    """Send deliveries on, without end. Raise what `AsyncReceiver.deliveries` raises."""
+    async with httpx.AsyncClient(timeout=_WITHIN, trust_env=False) as program, AsyncReceiver(token, url, secret) as own:
+        print(f"bringing deliveries of {url} to {target}", flush=True)
+        async for one in own.deliveries():
+            said = await _sent_on(program, target, one)
+            print(f"{one.event.kind:<21} {one.event.id}  {said}", flush=True)
+
+
+async def _sent_on(program: httpx.AsyncClient, target: str, one: Delivery) -> str:
+    headers = {name: value for name, value in one.headers.items() if name not in _OF_THE_CONNECTION}
+    try:
+        answer = await program.post(target, content=one.body, headers=headers)
+    except httpx.TransportError as error:
+        return f"no answer ({type(error).__name__}), comes again"
+    if not answer.is_success:
+        return f"answered {answer.status_code}, comes again"
+    in_time = await one.acknowledge()
+    return f"answered {answer.status_code}" + ("" if in_time else ", too late: comes again")
+
+
+if __name__ == "__main__":
+    main()

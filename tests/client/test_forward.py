@@ -1,0 +1,77 @@
+"""`python -m leadwire_client`: an endpoint's deliveries come to a program on the developer's machine."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE
+
+import pytest
+
+from leadwire.delivery import signing
+from leadwire.domain.webhooks import receivers
+from tests.delivery.test_delivery import states
+from tests.delivery.test_numbers import people
+from tests.delivery.test_pull import puller_of
+from tests.waiting import eventually
+
+
+async def started(*arguments, **environ):
+    command = [sys.executable, "-m", "leadwire_client", *arguments]
+    return await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=os.environ | environ)
+
+
+@pytest.fixture
+async def made(workspace):
+    return await puller_of(workspace)
+
+
+@pytest.fixture
+async def token(workspace, made):
+    return await receivers.make_token(workspace, made.id)
+
+
+async def test_each_delivery_is_sent_on_as_it_was_signed_and_what_the_program_answers_counts(
+    workspace, bot, wire, made, token, base_url, receiver
+):
+    answers = iter([500, 204])
+    receiver.answer = lambda _: next(answers)
+    await people(workspace, bot, 2)
+    await wire.relay()
+    running = await started(receiver.url, "--url", base_url, LEADWIRE_TOKEN=token, SECRET=made.secret)
+    lines = [(await running.stdout.readline()).decode().split() for _ in range(3)]
+    assert lines[0][-1] == receiver.url
+    assert [" ".join(line[2:]) for line in lines[1:]] == ["answered 500, comes again", "answered 204"]
+    await eventually(_delivered)
+    running.terminate()
+    await running.wait()
+    for one, line in zip(await receiver.received(2), lines[1:], strict=True):
+        assert one.headers["webhook-id"] == line[1]
+        signing_headers = {"webhook-id", "webhook-timestamp", "webhook-signature", "x-service-signature"}
+        assert signing_headers <= {*map(str.lower, one.headers)}
+
+
+async def _delivered():
+    return (await states()).get("delivered") == 1
+
+
+@pytest.mark.parametrize("wrong", ["token", "secret"])
+async def test_a_wrong_token_or_secret_ends_it_with_the_reason(workspace, bot, wire, made, token, base_url, wrong):
+    await people(workspace, bot, 1)
+    await wire.relay()
+    given = {"LEADWIRE_TOKEN": token, "SECRET": made.secret} | (
+        {"LEADWIRE_TOKEN": "lwr_none"} if wrong == "token" else {"SECRET": signing.new_secret()}
+    )
+    running = await started("http://127.0.0.1:1/", "--url", base_url, **given)
+    _, said = await running.communicate()
+    assert running.returncode == 1
+    assert said.decode().startswith("Unauthenticated: " if wrong == "token" else "InvalidSignature: ")
+
+
+async def test_what_is_no_address_is_refused_at_once():
+    for arguments in (
+        ["localhost:3000", "--url", "https://x.example"],
+        ["http://localhost:3000", "--url", "x.example"],
+    ):
+        running = await started(*arguments, LEADWIRE_TOKEN="lwr_x", SECRET="whsec_eA==")
+        _, said = await running.communicate()
+        assert (running.returncode, b"invalid _address value" in said) == (2, True), said

@@ -8,11 +8,11 @@ from litestar import Litestar, Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
-from leadwire.delivery.envelope import AUDIT
 from leadwire.domain.accounts.audit.chain import AuditRecorded
 from leadwire.domain.conversations.schema import PAYLOADS
 from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadUpdated
-from leadwire.domain.webhooks.samples import AUDIT_SAMPLE, SAMPLES
+from leadwire.domain.notices.schema import DeliveryDead, EndpointDisabled, EndpointFailing, EndpointRecovered
+from leadwire.domain.webhooks.samples import NAMED_SAMPLES, SAMPLES
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.telemetry.health import Health, Report
 from leadwire.interfaces import docs
@@ -31,7 +31,11 @@ EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "lead.updated": LeadUpdated,
     "lead.deleted": LeadDeleted,
     **PAYLOADS,
-    AUDIT: AuditRecorded,
+    "audit.recorded": AuditRecorded,
+    "endpoint.failing": EndpointFailing,
+    "endpoint.disabled": EndpointDisabled,
+    "endpoint.recovered": EndpointRecovered,
+    "delivery.dead": DeliveryDead,
 }
 
 
@@ -59,7 +63,7 @@ def create_app(health: Health | None = None, more: Sequence[HTTPRouteHandler] = 
         middleware=[ApiKeyGuard(settings.get().rate_limit), idempotent],
         response_class=JSONResponse,
     )
-    describe = openapi.describing(EVENTS, SAMPLES | {AUDIT: AUDIT_SAMPLE})
+    describe = openapi.describing(EVENTS, SAMPLES | NAMED_SAMPLES)
     return RequestMiddleware(
         Litestar(
             route_handlers=[

@@ -6,7 +6,19 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from leadwire_client.types import AuditRecorded, Conversation, Handoff, Lead, LeadDeleted, Message, Metadata
+from leadwire_client.types import (
+    AuditRecorded,
+    Conversation,
+    DeliveryDead,
+    EndpointDisabled,
+    EndpointFailing,
+    EndpointRecovered,
+    Handoff,
+    Lead,
+    LeadDeleted,
+    Message,
+    Metadata,
+)
 
 
 class LeadUpdated(Lead, frozen=True, kw_only=True):
@@ -54,6 +66,10 @@ DATA: Final[dict[str, type[Struct]]] = {
     "message.sent": MessageEvent,
     "message.received": MessageEvent,
     "audit.recorded": AuditRecorded,
+    "endpoint.failing": EndpointFailing,
+    "endpoint.disabled": EndpointDisabled,
+    "endpoint.recovered": EndpointRecovered,
+    "delivery.dead": DeliveryDead,
 }
 """The type of `Event.data` for each kind; of a kind that is not here it is what the JSON holds, unread."""
 
@@ -67,6 +83,10 @@ Data = (
     | ConversationEnded
     | MessageEvent
     | AuditRecorded
+    | EndpointFailing
+    | EndpointDisabled
+    | EndpointRecovered
+    | DeliveryDead
     | dict[str, Any]
 )
 

@@ -194,6 +194,40 @@ class AuditRecorded(Struct, frozen=True, kw_only=True):
     hash: str
 
 
+class EndpointRecovered(Struct, frozen=True, kw_only=True):
+    """`endpoint.recovered`: a webhook endpoint takes deliveries again."""
+
+    endpoint_id: str
+    host: str
+
+
+class EndpointFailing(EndpointRecovered, frozen=True, kw_only=True):
+    """`endpoint.failing`: nothing arrives there; from `disabled_at` on the next failure disables it."""
+
+    since: datetime
+    disabled_at: datetime
+
+
+class EndpointDisabled(EndpointRecovered, frozen=True, kw_only=True):
+    """`endpoint.disabled`. `reason` is gone (its server answered 410) or failing (nothing had arrived for days)."""
+
+    since: datetime | None
+    reason: str
+
+
+class DeadLetters(EndpointRecovered, frozen=True, kw_only=True):
+    """How many deliveries to an endpoint have used up their attempts."""
+
+    count: int
+
+
+class DeliveryDead(Struct, frozen=True, kw_only=True):
+    """`delivery.dead`: how many deliveries have used up their attempts, and those endpoints that have the most."""
+
+    count: int
+    endpoints: list[DeadLetters]
+
+
 class Page(Struct, Generic[T], frozen=True, kw_only=True):
     """One page of a list. `total` is all that match; `has_next` says whether a page follows.
 

@@ -22,7 +22,15 @@ READS = {
     "domain/leads": {"bot"},
     "domain/listing": {"event"},
     "domain/mail": {"job"},
-    "domain/notices": {"bot", "conversation", "delivery_result", "user_account", "webhook_endpoint", "workspace"},
+    "domain/notices": {
+        "bot",
+        "conversation",
+        "delivery_result",
+        "event",
+        "user_account",
+        "webhook_endpoint",
+        "workspace",
+    },
     # A copy of all that is known of somebody reads all that names them.
     "domain/privacy": {"workspace", "lead", "consent", "conversation", "event", "mail", "mail_suppression"},
     "domain/search": {"conversation", "conversation_note", "lead", "message"},

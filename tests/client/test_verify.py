@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leadwire.delivery import signing
-from leadwire.delivery.envelope import AUDIT
-from leadwire.domain.webhooks.samples import AUDIT_SAMPLE, SAMPLES
+from leadwire.domain.webhooks.samples import NAMED_SAMPLES, SAMPLES
 from leadwire.infrastructure import clock
 from leadwire_client import InvalidSignature, Lead, LeadUpdated, StaleSignature, Unreadable, verify
 from leadwire_client.events import DATA
 
 NOW = 1_767_323_045
 SECRET, NEXT, OTHER = (signing.new_secret() for _ in range(3))
-DATA_SENT = {**SAMPLES, AUDIT: AUDIT_SAMPLE}
+DATA_SENT = SAMPLES | NAMED_SAMPLES
 STAMP = "2026-01-02T03:04:05.678Z"
 
 

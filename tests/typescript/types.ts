@@ -28,6 +28,7 @@ export async function uses(lw: Leadwire): Promise<void> {
   // @ts-expect-error only leads that were changed have it
   if (event.kind === "lead.created") void event.data.previous_attributes;
   if (event.kind === "audit.recorded") void (event.data.hash satisfies string);
+  if (event.kind === "endpoint.disabled") void (event.data.reason satisfies "gone" | "failing");
   for await (const one of lw.events.list({ types: "lead.updated" })) {
     void (one.id satisfies string);
     if (one.event === "lead.updated") void [one.data.email satisfies string | null, one.data.previous_attributes.score];

@@ -16,7 +16,7 @@ from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery import envelope, metrics, wakes
-from leadwire.delivery.envelope import AuditKind, EventKind, Unsent
+from leadwire.delivery.envelope import EventKind, NamedKind, Unsent
 from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import actor, db, ids, telemetry
 from leadwire.infrastructure.db import DB, Row
@@ -92,7 +92,8 @@ WITH {{change}}event AS (
     FROM event CROSS JOIN LATERAL (
         SELECT coalesce(array_agg(id), '{{{{}}}}') AS endpoints, coalesce(bool_and(open), true) AS open FROM (
             SELECT e.id, e.open FROM webhook_endpoint e
-            WHERE e.workspace_id = event.workspace_id AND e.enabled AND event.kind = ANY(e.events) LIMIT {DIRECT} + 1
+            WHERE e.workspace_id = event.workspace_id AND e.enabled AND event.kind = ANY(e.events)
+              AND e.id IS DISTINCT FROM event.subject LIMIT {DIRECT} + 1
         ) e
     ) subscribers
 ), delivery AS (
@@ -113,7 +114,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     workspace: str
-    kind: EventKind | AuditKind | Unsent
+    kind: EventKind | NamedKind | Unsent
     at: datetime
     data: object
     conversation_id: str | None = None

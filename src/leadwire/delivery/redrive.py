@@ -62,7 +62,8 @@ _PAST: Final = """
 FROM event v JOIN webhook_endpoint e ON e.id = :endpoint_id AND e.workspace_id = v.workspace_id
 WHERE v.workspace_id = :workspace_id AND v.id >= :first_event AND v.id < :end_event
   AND v.kind = ANY(coalesce(:kinds::text[], e.events)) AND :outcomes::text[] IS NULL
-  AND v.test_endpoint_id IS NULL AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)"""
+  AND v.test_endpoint_id IS NULL AND e.id IS DISTINCT FROM v.subject
+  AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)"""
 
 # The next batch of dead letters; of past events.
 _NEXT_DEAD: Final = sql(f"""

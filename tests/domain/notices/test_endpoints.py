@@ -1,15 +1,18 @@
 """What people are told of endpoints: once, all together, whoever does it and whatever dies."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
+from leadwire.delivery.endpoints.table import FAILING_DAYS
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.mail import changes as mail
-from leadwire.domain.mail.schema import JOBS
+from leadwire.domain.mail import compose
+from leadwire.domain.mail.schema import JOBS, Contents
 from leadwire.domain.notices import changes
 from leadwire.domain.notices.schema import ENDPOINTS
 from leadwire.domain.webhooks import changes as webhooks
@@ -24,7 +27,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("mailing")
 PAUSE = ENDPOINTS.pause.total_seconds() + 1
-STATES = ("failing", "disabled", "working")
+STATES = ("ending", "failing", "disabled", "working")
 
 # Endpoints as a worker leaves them that has failed three times.
 FAILING = """
@@ -213,8 +216,31 @@ async def test_what_a_person_disables_or_removes_is_not_told(workspace, ada, db_
     assert await sweep() == 0
 
 
-async def test_without_mail_nothing_is_looked_for(workspace, ada, monkeypatch):
-    monkeypatch.undo()
+async def test_one_that_was_gone_without_having_failed_is_told(workspace, ada):
     await failing(workspace)
-    assert await sweep() == 0
-    assert await db.value("SELECT count(*) FROM notice") == 0
+    await db.rows("UPDATE webhook_endpoint SET enabled = false, disabled_reason = 'gone', failing_since = NULL")
+    assert await sweep() == 1
+    assert await told() == [("ada@example.com", {"disabled": ["host1.example"]})]
+
+
+async def test_a_day_before_one_is_disabled_it_is_told_once_more(workspace, ada, db_clock):
+    await failing(workspace, minutes=FAILING_DAYS * 24 * 60 - 24 * 60 - 30)
+    assert [await sweep() for _ in range(2)] == [1, 0]
+    await db_clock.forward(1801)
+    assert [await sweep() for _ in range(2)] == [1, 0]
+    ((_, before), (_, values)) = await mails("endpoints")
+    assert (before["summary"], values["summary"]) == ("1 failing", "1 disabled tomorrow")
+    made = compose.content("endpoints", Contents(values, ""), "https://leads.example")
+    assert made.subject == "Webhook endpoints of Test: 1 disabled tomorrow"
+    since = await db.value("SELECT failing_since FROM webhook_endpoint")
+    assert f"since {since:%d %b %H:%M} UTC: disabled after {since + timedelta(days=5):%d %b %H:%M} UTC\n" in made.text
+    await db_clock.forward(86_400)
+    assert await sweep() == 0  # it goes on failing, and nothing was sent there
+
+
+async def test_a_mail_that_the_version_before_has_queued_can_be_written(workspace, ada):
+    await failing(workspace)
+    assert await sweep() == 1
+    ((_, values),) = await mails("endpoints")
+    del values["parts"]["ending"], values["more"]["ending"]
+    assert compose.content("endpoints", Contents(values, ""), "https://leads.example").subject.endswith("1 failing")

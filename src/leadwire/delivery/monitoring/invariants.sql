@@ -4,7 +4,7 @@
 
 -- relayed_without_delivery: relayed events whose subscribed endpoint has no delivery
 SELECT count(*) FROM event v JOIN webhook_endpoint e ON e.workspace_id = v.workspace_id
-  AND e.enabled AND v.kind = ANY(e.events) AND v.test_endpoint_id IS NULL
+  AND e.enabled AND v.kind = ANY(e.events) AND v.test_endpoint_id IS NULL AND e.id IS DISTINCT FROM v.subject
 WHERE v.id >= :since AND v.recorded_at > e.updated_at + interval '5 seconds'
   AND v.recorded_at < now() - interval '60 seconds' AND v.body <> ''
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)

@@ -45,7 +45,8 @@ WITH batch AS (
         CASE WHEN e.ordered AND b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) THEN b.subject END AS subject,
         e.ordered_from
     FROM batch b JOIN webhook_endpoint e ON e.workspace_id = b.workspace_id AND CASE
-        WHEN b.test_endpoint_id IS NULL THEN e.enabled AND b.kind = ANY(e.events) ELSE e.id = b.test_endpoint_id END
+        WHEN b.test_endpoint_id IS NULL THEN e.enabled AND b.kind = ANY(e.events) AND e.id IS DISTINCT FROM b.subject
+        ELSE e.id = b.test_endpoint_id END
 ), placed AS (
     SELECT pair.*, subject IS NOT NULL AND (
         row_number() OVER (PARTITION BY endpoint_id, subject ORDER BY position) > 1

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from leadwire.delivery import metrics
 from leadwire.delivery.endpoints import discard, due
-from leadwire.delivery.endpoints.table import LARGEST_WINDOW
+from leadwire.delivery.endpoints.table import FAILING_ATTEMPTS, FAILING_DAYS, LARGEST_WINDOW
 from leadwire.delivery.worker import hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, telemetry
@@ -23,11 +23,6 @@ _MADE: Final = (
     "events endpoints generations numbers starts durations outcomes statuses errors answers headers nexts delays"
 )
 _RECORD, _HEALTH = named(__file__, "record health")
-
-FAILING_DAYS: Final = 5
-"""An endpoint is disabled when everything has failed for at least so many days"""
-FAILING_ATTEMPTS: Final = 20
-"""and at least so many attempts."""
 
 _LONGEST_PAUSE: Final = 3600.0  # seconds
 

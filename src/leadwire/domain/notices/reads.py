@@ -5,6 +5,7 @@ What is looked for over all workspaces is behind an index that holds only endpoi
 
 from typing import Final
 
+from leadwire.delivery.endpoints.table import FAILING_DAYS
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices.schema import MOST_DEAD, OFFERS, Kind, Offer, by_default, offered
@@ -30,16 +31,20 @@ ORDER BY u.id""")
 _UNTOLD: Final = """NOT EXISTS (SELECT 1 FROM notice n
     WHERE (n.kind, n.workspace_id, n.subject) = ('{}', found.workspace_id, found.id) AND n.state = found.state)"""
 # Endpoints in another state than people were told. A single failed attempt is no trouble. One works when nothing has
-# failed since its last success, or since a person has enabled it. `due`: reason enough for a mail, which tells of all.
+# failed since its last success, or since a person has enabled it. One is `ending` on the day before it may be disabled.
+# `due`: reason enough for a mail, which tells of all.
 _ENDPOINTS: Final = f"""
 SELECT * FROM (
     SELECT e.workspace_id, e.id, e.url, e.failing_since AS since, e.disabled_reason AS reason,
-        CASE WHEN e.enabled THEN 'failing' ELSE 'disabled' END AS state,
+        e.failing_since + interval '{FAILING_DAYS} days' AS until,
+        CASE WHEN NOT e.enabled THEN 'disabled'
+            WHEN e.failing_since <= now() - interval '{FAILING_DAYS - 1} days' THEN 'ending'
+            ELSE 'failing' END AS state,
         NOT e.enabled OR e.failures >= 3 AND e.failing_since <= now() - interval '5 minutes' AS due
     FROM webhook_endpoint e WHERE (e.failing_since IS NOT NULL OR e.disabled_reason IN ('gone', 'failing'))
       AND CASE WHEN e.enabled THEN e.failures >= 2 ELSE e.disabled_reason IN ('gone', 'failing') END
     UNION ALL
-    SELECT e.workspace_id, e.id, e.url, n.at, NULL, 'working', true
+    SELECT e.workspace_id, e.id, e.url, n.at, NULL, NULL, 'working', true
     FROM notice n JOIN webhook_endpoint e ON e.id = n.subject
     WHERE n.kind = 'endpoints' AND n.subject <> '' AND e.enabled AND e.failing_since IS NULL
 ) AS found WHERE {_UNTOLD.format("endpoints")}"""
@@ -84,13 +89,15 @@ _WORKSPACES: Final = {
         )
     ),
 }
-# What there is to tell; of dead letters, those between the mail before and the one that is being written.
+# What there is to tell; of dead letters, those between the mail before and the one that is being written. `news`: those
+# that are no `delivery.dead`, which an event of that kind would follow again and again.
 _NEWS: Final = {
     "endpoints": sql(_FOUND.format(_ENDPOINTS)),
     "waiting": sql(_FOUND.format(_WAITING)),
     "dead_letters": sql(f"""
-SELECT e.id, e.url, count(*) AS count, NULL AS state
-FROM notice n CROSS JOIN LATERAL (SELECT d.endpoint_id {
+SELECT e.id, e.url, count(*) AS count, NULL AS state, count(*) FILTER (WHERE dead.event_id <> ALL(ARRAY(SELECT v.id
+    FROM event v WHERE v.workspace_id = :workspace AND v.kind = 'delivery.dead' AND v.id >= :first))) AS news
+FROM notice n CROSS JOIN LATERAL (SELECT d.endpoint_id, d.event_id {
         _DEAD.format("n.workspace_id", "coalesce(n.before, n.at - interval '1 day')", "n.at - interval '1 minute'")
     } LIMIT {MOST_DEAD}) AS dead JOIN webhook_endpoint e ON e.id = dead.endpoint_id
 WHERE (n.kind, n.workspace_id, n.subject) = ('dead_letters', :workspace, '')

@@ -12,6 +12,49 @@ MOST_DEAD: Final = 10_000
 """Dead letters that are counted for one mail."""
 
 
+class EndpointRecovered(Struct, frozen=True):
+    """An endpoint takes deliveries again, as `endpoint.recovered` carries it."""
+
+    endpoint_id: str
+    """Starts with `we_`."""
+    host: str
+    """The host of its URL, without what may be a secret. `pull:` and its name, where the receiver fetches."""
+
+
+class EndpointFailing(EndpointRecovered, frozen=True):
+    """An endpoint at which nothing arrives, as `endpoint.failing` carries it."""
+
+    since: str
+    """When it failed first, after the last success."""
+    disabled_at: str
+    """From then on the next failure disables it, if it has failed often enough. A day before this is sent again."""
+
+
+class EndpointDisabled(EndpointRecovered, frozen=True):
+    """An endpoint that the service has disabled, as `endpoint.disabled` carries it."""
+
+    since: str | None
+    """When it failed first, after the last success."""
+    reason: Literal["gone", "failing"]
+    """`gone`: its server answered 410. `failing`: nothing had arrived for days."""
+
+
+class DeadLetters(EndpointRecovered, frozen=True):
+    """How many deliveries to an endpoint have used up their attempts."""
+
+    count: int
+    """Since the event of this kind before, or within a day."""
+
+
+class DeliveryDead(Struct, frozen=True):
+    """Deliveries that have used up their attempts, as `delivery.dead` carries it."""
+
+    count: int
+    """Since the event of this kind before, or within a day: at most 10,000 are counted."""
+    endpoints: list[DeadLetters]
+    """Of each endpoint, at most 100, those with the most first. Lost `delivery.dead` are not counted."""
+
+
 class Offer(Struct, frozen=True):
     """A kind of notice that people can choose."""
 

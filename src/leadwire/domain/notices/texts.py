@@ -9,7 +9,9 @@ from leadwire.domain.notices.schema import MOST_DEAD, Kind
 from leadwire.infrastructure import db
 
 _LISTED: Final = 20
-_STATES: Final = {"failing": "failing", "disabled": "disabled", "working": "in service again"}
+_STATES: Final = {
+    "ending": "disabled tomorrow", "failing": "failing", "disabled": "disabled", "working": "in service again",
+}  # fmt: skip
 _REASONS: Final = {"gone": "its server answered 410 Gone", "failing": "nothing had arrived for days"}
 
 Values = dict[str, Any]
@@ -24,12 +26,13 @@ def _endpoints(found: Sequence[db.Row]) -> Values:
 
 
 def _endpoint(one: db.Row) -> Values:
-    return {"host": _host(one["url"]), "since": _time(one["since"]), "reason": _REASONS.get(one["reason"] or "", "")}
+    times = {name: _time(one[name]) if one[name] else "" for name in ("since", "until")}
+    return {"host": host(one["url"]), "reason": _REASONS.get(one["reason"] or "", ""), **times}
 
 
 def _dead_letters(found: Sequence[db.Row]) -> Values:
     count = sum(one["count"] for one in found)
-    listed = [{"host": _host(one["url"]), "count": f"{one['count']:,}"} for one in found[:_LISTED]]
+    listed = [{"host": host(one["url"]), "count": f"{one['count']:,}"} for one in found[:_LISTED]]
     least = "at least " if count >= MOST_DEAD else ""
     return {"count": f"{least}{count:,}", "listed": listed, "more": max(0, len(found) - _LISTED)}
 
@@ -40,7 +43,7 @@ def _waiting(found: Sequence[db.Row]) -> Values:
     return {"count": len(found), "listed": listed, "more": max(0, len(found) - _LISTED), "path": path}
 
 
-def _host(url: str) -> str:
+def host(url: str) -> str:
     """An endpoint as people know it, without what may be a secret: the path and the query."""
     return urlsplit(url).netloc or url
 

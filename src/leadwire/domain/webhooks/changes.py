@@ -15,13 +15,13 @@ from leadwire.delivery import signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.endpoints import discard as discards
 from leadwire.delivery.endpoints.table import WebhookEndpoint
-from leadwire.delivery.envelope import AUDIT, EVERY_KIND
+from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.outbox import Event
 from leadwire.delivery.receivers import pull
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, reads
-from leadwire.domain.webhooks.samples import AUDIT_SAMPLE, SAMPLES
+from leadwire.domain.webhooks.samples import NAMED_SAMPLES, SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.db.statements import param, statement
@@ -179,7 +179,7 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
             workspace=endpoint.workspace_id,
             kind=chosen,  # type: ignore[arg-type]  # one of EVERY_KIND
             at=clock.now(),
-            data=AUDIT_SAMPLE if chosen == AUDIT else SAMPLES[chosen],
+            data=(SAMPLES | NAMED_SAMPLES)[chosen],
             test_endpoint_id=endpoint_id,
         ).record()
 

@@ -21,8 +21,8 @@ SAMPLES: Final = msgspec.json.decode(
     Path(__file__).with_name("samples.json").read_bytes(), type=dict[str, dict[str, Any]]
 )
 """The data of an event of each kind, with ids that are plainly not real."""
-AUDIT_SAMPLE: Final = SAMPLES.pop(envelope.AUDIT)
-"""The same of an entry of the audit log, which is none of the catalog's kinds."""
+NAMED_SAMPLES: Final[dict[str, dict[str, Any]]] = {kind: SAMPLES.pop(kind) for kind in envelope.NAMED}
+"""The same of the kinds that only those get who name them."""
 
 
 @functools.cache
@@ -34,5 +34,5 @@ def verifiers() -> dict[str, str]:
 @functools.cache
 def bodies() -> dict[str, str]:
     """Return the body that a delivery of each event kind would have."""
-    samples = SAMPLES | {envelope.AUDIT: AUDIT_SAMPLE}
+    samples = SAMPLES | NAMED_SAMPLES
     return {kind: envelope.encode(kind, clock.parse(_AT), data) for kind, data in samples.items()}  # type: ignore[arg-type]

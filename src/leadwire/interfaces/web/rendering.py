@@ -56,7 +56,13 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"KINDS": tuple(samples.bodies()), "MASK": _MASK, "GROUPS": catalog.GROUPS, "TERMS": TERMS}
+    made.globals |= {
+        "KINDS": tuple(samples.bodies()),
+        "USUAL": tuple(samples.SAMPLES),
+        "MASK": _MASK,
+        "GROUPS": catalog.GROUPS,
+        "TERMS": TERMS,
+    }
     made.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
     made.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from leadwire.delivery.envelope import AUDIT, AuditKind
+from leadwire.delivery.envelope import NamedKind
 from leadwire.delivery.outbox import Event
 from leadwire.domain.accounts.audit.chain import AuditRecorded
 from leadwire.infrastructure import clock
 
-KIND: Final[AuditKind] = AUDIT
+KIND: Final[NamedKind] = "audit.recorded"
 
 
 def recorded(workspace: str, entry: AuditRecorded) -> Event:

@@ -7,7 +7,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.mail import changes as mail
-from leadwire.domain.notices import links, reads, texts
+from leadwire.domain.notices import events, links, reads, texts
 from leadwire.domain.notices.schema import MENTIONS, OFFERS, Kind, by_default
 from leadwire.domain.notices.table import NoticeChoice
 from leadwire.infrastructure import db
@@ -67,8 +67,8 @@ async def unsubscribe(workspace: str, user_id: str, kind: Kind) -> None:
 
 
 async def tell(workspace: str, kind: Kind) -> int:
-    """Write a mail to everybody who gets this kind, about all that is new. Return how many. Of visitors nobody is told
-    while one has the inbox open.
+    """Write a mail to everybody who gets this kind, about all that is new, and record its events. Return how many
+    mails. Of visitors nobody is told while one has the inbox open.
 
     What they know is kept in the same transaction: whatever dies, and however many do this at once, they are told once.
     """
@@ -84,6 +84,7 @@ async def tell(workspace: str, kind: Kind) -> int:
         known = {row["id"]: row["state"] for row in news if row["state"]}
         if known:
             await _REMEMBER.rows(workspace=workspace, kind=kind, subjects=list(known), states=list(known.values()))
+        await events.record(workspace, kind, news)
         people = await reads.recipients(workspace, offer)
         return await _write(workspace, kind, people, texts.VALUES[kind](news))
 

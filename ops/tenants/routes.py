@@ -24,6 +24,7 @@ OPEN: Final = {
     "/health/ready": "whoever watches the process",
     "/schema": "the OpenAPI document",
     "/docs": "documentation",
+    "/llms.txt": "documentation",
     "/docs/{name}": "documentation",
     "/clients/{name}": "the packages of the clients",
     "/webhooks/addresses": "the networks that webhooks come from",

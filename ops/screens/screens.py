@@ -153,6 +153,7 @@ SCREENS: dict[str, Way] = {
     "single-sign-on": "/single-sign-on",
     "sign-in-sso": "/sign-in/sso",
     "networks": "/team/networks",
+    "notices": "/notices",
     "privacy": "/privacy",
     "retention": "/privacy/retention?leads=365&conversations=30&messages=90",
     "audit": "/audit",

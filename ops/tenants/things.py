@@ -19,6 +19,7 @@ from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.exports import changes as exports
 from leadwire.domain.leads.schema import LeadPatch, Source
+from leadwire.domain.notices.changes import addresses
 from leadwire.domain.views import changes as views
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks import redrives
@@ -223,6 +224,11 @@ async def _domain(of: Things) -> str:
     return str(await db.value("SELECT id FROM email_domain WHERE domain = $1", name))
 
 
+async def _address(of: Things) -> str:
+    made, _ = await addresses.add(of.workspace, "slack", f"http://127.0.0.1:9001/{of.mark}", ["endpoints"])
+    return made
+
+
 MAKERS: Final[dict[str, Callable[[Things], Awaitable[str]]]] = {
     "bot_id": _bot,
     "entry_id": _entry,
@@ -243,4 +249,5 @@ MAKERS: Final[dict[str, Callable[[Things], Awaitable[str]]]] = {
     "passkey_id": _passkey,
     "provider_id": _provider,
     "domain_id": _domain,
+    "address_id": _address,
 }

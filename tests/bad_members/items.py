@@ -12,6 +12,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations.changes import due
 from leadwire.domain.mail import changes as mail
+from leadwire.domain.notices.changes import addresses
 from leadwire.domain.privacy import retention
 from leadwire.domain.search.changes import LOCK
 from leadwire.domain.webhooks import redrives
@@ -116,6 +117,12 @@ def _notice(kind: str) -> Item:
     )
 
 
+async def _message(workspace: str) -> None:
+    await addresses.add(workspace, "slack", "http://127.0.0.1:9001/secret", ["dead_letters"])
+    async with db.transaction():
+        await addresses.queue(workspace, "dead_letters", {"count": "1", "listed": [], "more": 0})
+
+
 def _mails(kind: str) -> Item:
     done = "SELECT state = 'sent' FROM mail WHERE workspace_id = $1"
     return Item(lambda workspace: _mail(workspace, kind), "mail", "UPDATE", done)
@@ -152,6 +159,9 @@ ITEMS: Final = {
     "mail": _mails("endpoints"),
     "notice_dead_letters": _notice("dead_letters"),
     "notice_endpoints": _notice("endpoints"),
+    "notice_message": Item(
+        _message, "notice_address", "UPDATE", "SELECT error <> '' FROM notice_address WHERE workspace_id = $1"
+    ),
     "notice_waiting": _notice("waiting"),
     "redrive": Item(_redrive, "redrive_job", "UPDATE", _STATE.format("waiting")),
     "retention": Item(

@@ -13,6 +13,7 @@ from leadwire.domain.accounts import changes as accounts_changes
 from leadwire.domain.accounts import table as accounts
 from leadwire.domain.bots import table as bots
 from leadwire.domain.mail import table as mail
+from leadwire.domain.notices import table as notices
 from leadwire.domain.webhooks import certificates, changes, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, secret_box
@@ -20,7 +21,7 @@ from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
 from tests.interfaces.web.test_certificates import issued
 
-SEALED = (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED)
+SEALED = (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED, *notices.SEALED)
 
 
 def key():

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices import changes, reads
+from leadwire.domain.notices.changes import addresses
 from leadwire.domain.notices.schema import Kind
-from leadwire.infrastructure.jobs import Claimed, Offer, job
+from leadwire.infrastructure.jobs import Again, Claimed, Offer, job
 
 # Seconds. A look for dead letters costs most, and nobody waits for it.
 _EVERY: Final[dict[Kind, float]] = {"endpoints": 20.0, "waiting": 20.0, "dead_letters": 900.0}
@@ -13,8 +13,6 @@ _EVERY: Final[dict[Kind, float]] = {"endpoints": 20.0, "waiting": 20.0, "dead_le
 
 def _declare(kind: Kind, every: float) -> None:
     async def find() -> list[Offer]:
-        if kind == "waiting" and not mail.enabled():
-            return []  # of the others, events tell as well
         await changes.forget()
         return [Offer(workspace, workspace) for workspace in await reads.due(kind)]
 
@@ -25,3 +23,9 @@ def _declare(kind: Kind, every: float) -> None:
 
 for kind, every in _EVERY.items():
     _declare(kind, every)
+
+
+@job(addresses.JOB, at_once=4)
+async def send(job: Claimed) -> Again | None:
+    """Send what waits for an address at Slack or Teams. What fails is told at the address, not to the operator."""
+    return await addresses.send_next(job.key, int(job.place or 0))

@@ -8,8 +8,8 @@ from typing import Final
 from leadwire.delivery.endpoints.table import FAILING_DAYS
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.mail import reads as mail
-from leadwire.domain.notices.schema import MOST_DEAD, OFFERS, Kind, Offer, by_default, offered
-from leadwire.domain.notices.table import NoticeChoice
+from leadwire.domain.notices.schema import MOST_DEAD, OFFERS, Address, Kind, Offer, by_default, offered
+from leadwire.domain.notices.table import NoticeAddress, NoticeChoice
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import param, sql, statement
 
@@ -17,6 +17,11 @@ _CHOSEN: Final = statement(
     NoticeChoice.select("kinds").where(
         NoticeChoice.workspace_id == param("workspace"), NoticeChoice.user_id == param("user")
     )
+)
+_ADDRESSES: Final = statement(
+    NoticeAddress.select("id", "service", "host", "kinds", "error", "stopped_at")
+    .where(NoticeAddress.workspace_id == param("workspace"))
+    .order_by("id")
 )
 # What a workspace is called.
 _NAME: Final = sql("SELECT name FROM workspace WHERE id = :workspace")
@@ -112,6 +117,11 @@ async def shown(me: Person) -> list[tuple[Offer, bool]]:
     found = await _CHOSEN.row(workspace=me.workspace, user=me.user_id)
     kinds = found["kinds"] if found else by_default(me.role)
     return [(offer, offer.kind in kinds) for offer in offered(me.role)]
+
+
+async def addresses(workspace: str) -> list[Address]:
+    """The addresses at Slack and Teams of a workspace."""
+    return [Address(*row) for row in await _ADDRESSES.rows(workspace=workspace)]
 
 
 async def due(kind: Kind) -> list[str]:

@@ -1,6 +1,6 @@
 """The kinds of notices, and who gets them. Pure."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -8,6 +8,8 @@ from msgspec import Struct
 from leadwire.domain.accounts.schema import ROLES, Role, has_role
 
 Kind = Literal["endpoints", "dead_letters", "waiting", "mentions"]
+Service = Literal["slack", "teams"]
+SERVICES: Final[dict[Service, str]] = {"slack": "Slack", "teams": "Microsoft Teams"}
 MOST_DEAD: Final = 10_000
 """Dead letters that are counted for one mail."""
 
@@ -55,6 +57,19 @@ class DeliveryDead(Struct, frozen=True):
     """Of each endpoint, at most 100, those with the most first. Lost `delivery.dead` are not counted."""
 
 
+class Address(Struct, frozen=True):
+    """An address at Slack or Teams, without its secret."""
+
+    id: str
+    service: Service
+    host: str
+    kinds: list[str]
+    error: str | None
+    """What came of the last attempt, where nothing arrived."""
+    stopped_at: datetime | None
+    """When it answered that there is no such address. Nothing is sent there any more."""
+
+
 class Offer(Struct, frozen=True):
     """A kind of notice that people can choose."""
 
@@ -97,6 +112,9 @@ MENTIONS: Final = Offer(
 )  # fmt: skip
 OFFERS: Final[dict[Kind, Offer]] = {one.kind: one for one in (ENDPOINTS, DEAD_LETTERS, WAITING, MENTIONS)}
 """Every kind, in the order in which they are shown."""
+
+TO_ADDRESSES: Final = (ENDPOINTS, DEAD_LETTERS, WAITING)
+"""The kinds that addresses at Slack and Teams can have: those that are for no one person."""
 
 
 def offered(role: Role) -> list[Offer]:

@@ -1,6 +1,8 @@
-"""The tables of notices: who chose what, and what people were told last."""
+"""The tables of notices: who chose what, what people were told last, and addresses at Slack and Teams."""
 
-from piccolo.columns import Array, Text, Timestamptz
+from typing import Final
+
+from piccolo.columns import Array, Bytea, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -23,3 +25,22 @@ class Notice(Table, db=DB, tablename="notice"):
     state = Text(null=True, default=None)  # of the subject, as people were told
     at = Timestamptz()
     before = Timestamptz(null=True, default=None)  # of the last mail: when the one before it was
+
+
+class NoticeAddress(Table, db=DB, tablename="notice_address"):
+    """An address at Slack or Teams where a workspace is told of some kinds."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    service = Text()  # slack or teams
+    host = Text()  # of the URL: what is shown of it
+    url = Bytea()  # sealed: who knows it can write there
+    kinds = Array(Text())
+    created_at = Timestamptz()
+    pending = Array(Text())  # messages that are still to be sent, in order
+    error = Text(null=True, default=None)  # of the last attempt
+    stopped_at = Timestamptz(null=True, default=None)  # it answered that there is no such address
+
+
+SEALED: Final = (NoticeAddress.url,)
+"""Columns that `secret_box` seals."""

@@ -1,11 +1,14 @@
-"""What mails say: the values of their templates. Pure. Nothing of visitors or leads is among them."""
+"""What mails and messages say: the values of templates, and bodies for Slack and Teams. Pure. Nothing of visitors or
+leads is among them.
+"""
 
+import html
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from leadwire.domain.notices.schema import MOST_DEAD, Kind
+from leadwire.domain.notices.schema import MOST_DEAD, Kind, Service
 from leadwire.infrastructure import db
 
 _LISTED: Final = 20
@@ -50,6 +53,19 @@ def host(url: str) -> str:
 
 def _time(at: datetime) -> str:
     return f"{at:%d %b %H:%M} UTC"
+
+
+def body(service: Service, text: str) -> Values:
+    """A message as a service takes it: Slack a text, Teams a card. No word of it is more than text at Slack."""
+    if service == "slack":
+        return {"text": html.escape(text, quote=False)}
+    blocks = [{"type": "TextBlock", "text": part, "wrap": True} for part in text.split("\n\n")]
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4",
+        "body": blocks,
+    }  # fmt: skip
+    kind = "application/vnd.microsoft.card.adaptive"
+    return {"type": "message", "attachments": [{"contentType": kind, "contentUrl": None, "content": card}]}
 
 
 VALUES: Final[dict[Kind, Callable[[Sequence[db.Row]], Values]]] = {

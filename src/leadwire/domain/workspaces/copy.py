@@ -23,6 +23,7 @@ from leadwire.domain.accounts import table as accounts
 from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.bots import table as bots
 from leadwire.domain.mail import table as mail
+from leadwire.domain.notices import table as notices
 from leadwire.infrastructure import db, ids, secret_box
 from leadwire.infrastructure.db.other import Other, at_home
 from leadwire.infrastructure.db.statements import sql
@@ -63,7 +64,8 @@ TABLES: Final = (
     *_own("user_identity", "invitation"), *_with_parts("api_key", "api_key_id", "idempotent_answer"),
     *_with_parts("bot", "bot_id", "bot_version", "bot_count", "faq_entry"), *_own("saved_reply", "blocked_visitor"),
     *_with_parts("webhook_endpoint", "endpoint_id", "endpoint_sequence", "endpoint_hour"),
-    *_own("redrive_job", "retention", "lead_view", "bulk_change", "export_job", "notice", "mail_suppression", "lead"),
+    *_own("redrive_job", "retention", "lead_view", "bulk_change", "export_job", "notice", "notice_address"),
+    *_own("mail_suppression", "lead"),
     *_with_parts(
         "conversation", "conversation_id", "message", "conversation_note", "conversation_read", "score_entry", "visit"
     ),
@@ -111,7 +113,7 @@ _CHANGED: Final[dict[str, dict[str, str]]] = {
 _STAYS: Final = {"job", "bot_version"}
 """What is left as it is here: the jobs here may have made it already, or it never changes."""
 _SEALED: Final[dict[str, list[Column]]] = {}
-for _column in (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED):
+for _column in (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED, *notices.SEALED):
     _SEALED.setdefault(_column._meta.table._meta.tablename, []).append(_column)
 _COLUMNS: Final = sql("""
 SELECT attname, coalesce(attnum = ANY(indkey), false) AS key FROM pg_attribute

@@ -31,7 +31,7 @@ from leadwire.domain.bulk_changes.table import BulkChange
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.domain.leads.table import Lead
 from leadwire.domain.listing.exported import Part, select, with_parts
-from leadwire.domain.notices.table import NoticeChoice
+from leadwire.domain.notices.table import NoticeAddress, NoticeChoice
 from leadwire.domain.privacy.table import Retention
 from leadwire.domain.views.table import LeadView
 from leadwire.infrastructure import clock
@@ -66,6 +66,7 @@ KINDS: Final = (
     _Kind("workspace", Workspace, where="id = :workspace"),
     _Kind("user", UserAccount),
     _Kind("notice_choice", NoticeChoice, ("user_id",)),
+    _Kind("notice_address", NoticeAddress),
     _Kind("invitation", Invitation),
     _Kind("identity_provider", IdentityProvider),
     _Kind("email_domain", EmailDomain),

@@ -35,7 +35,7 @@ Line = dict[str, Any]
 
 _PAGE: Final = 200  # lines
 _KINDS: Final = {kind.name: kind for kind in export.KINDS}
-_NOT_MADE: Final = {"api_key", "invitation", "blocked_visitor", "redrive", "bulk_change", export.END}
+_NOT_MADE: Final = {"api_key", "invitation", "notice_address", "blocked_visitor", "redrive", "bulk_change", export.END}
 _LEFT_OUT: Final[dict[type[Table], frozenset[str]]] = {
     Workspace: frozenset({"suspended_at", "deletion_began_at", "sso_enforced"}),  # no provider is set up
     AuditEntry: frozenset({"number"}),  # chained anew

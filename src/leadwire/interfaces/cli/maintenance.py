@@ -17,6 +17,7 @@ with lazily():
     from leadwire.domain.accounts import table as accounts
     from leadwire.domain.bots import table as bots
     from leadwire.domain.mail import table as mail
+    from leadwire.domain.notices import table as notices
     from leadwire.domain.webhooks import system
     from leadwire.infrastructure import secret_box, settings
     from leadwire.interfaces.cli import checks, migration_plan
@@ -136,7 +137,7 @@ async def reseal(unbound: bool) -> Result:
     seals. What versions before 0.1.0 have sealed is bound to its row. Visitors who were blocked before are not known
     again: of their networks only a hash under the key is kept.
     """
-    sealed = (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED)
+    sealed = (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED, *notices.SEALED)
     done = [await secret_box.reseal(secret_box.get(), column, bound=not unbound) for column in sealed]
     text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
     return Result({"sealed": sum(done)}, text)

@@ -1,4 +1,6 @@
-"""Every change of notices: what people choose, and telling them. `transcript` beside it mails a conversation."""
+"""Every change of notices: what people choose, and telling them. Beside it, `transcript` mails a conversation, and
+`addresses` are those at Slack and Teams.
+"""
 
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -8,6 +10,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.notices import events, links, reads, texts
+from leadwire.domain.notices.changes import addresses
 from leadwire.domain.notices.schema import MENTIONS, OFFERS, Kind, by_default
 from leadwire.domain.notices.table import NoticeChoice
 from leadwire.infrastructure import db
@@ -67,8 +70,8 @@ async def unsubscribe(workspace: str, user_id: str, kind: Kind) -> None:
 
 
 async def tell(workspace: str, kind: Kind) -> int:
-    """Write a mail to everybody who gets this kind, about all that is new, and record its events. Return how many
-    mails. Of visitors nobody is told while one has the inbox open.
+    """Write a mail to everybody who gets this kind, about all that is new, send it to addresses at Slack and Teams, and
+    record its events. Return how many mails. Of visitors nobody is told while one has the inbox open.
 
     What they know is kept in the same transaction: whatever dies, and however many do this at once, they are told once.
     """
@@ -85,8 +88,9 @@ async def tell(workspace: str, kind: Kind) -> int:
         if known:
             await _REMEMBER.rows(workspace=workspace, kind=kind, subjects=list(known), states=list(known.values()))
         await events.record(workspace, kind, news)
-        people = await reads.recipients(workspace, offer)
-        return await _write(workspace, kind, people, texts.VALUES[kind](news))
+        people, values = await reads.recipients(workspace, offer), texts.VALUES[kind](news)
+        await addresses.queue(workspace, kind, values)
+        return await _write(workspace, kind, people, values)
 
 
 async def note(workspace: str, conversation_id: str, user_id: str, content: str, by: str) -> int:

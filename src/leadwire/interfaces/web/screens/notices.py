@@ -1,21 +1,24 @@
-"""Which mails somebody gets, the link that ends them without a sign-in, and a transcript to a visitor."""
+"""Which mails somebody gets, the link that ends them without a sign-in, and a transcript to a visitor; addresses at
+Slack and Teams.
+"""
 
 from typing import Any, Final
 
 from litestar import HttpMethod, Request, route
 from litestar.handlers import HTTPRouteHandler
 
-from leadwire.domain.notices import changes, links
-from leadwire.domain.notices.changes import transcript
-from leadwire.domain.notices.schema import OFFERS
+from leadwire.domain.notices import changes, links, reads
+from leadwire.domain.notices.changes import addresses, transcript
+from leadwire.domain.notices.schema import OFFERS, SERVICES, TO_ADDRESSES
 from leadwire.infrastructure.errors import Forbidden
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, render_page
-from leadwire.interfaces.web.routes import action
+from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens import account, inbox
 
 _PATH: Final = "/unsubscribe/{token:str}"
+_ADDRESSES: Final = "/notices"
 
 
 @action("/account/notices", role="viewer", shown_on=account.account, audit="user.notices_changed")
@@ -31,6 +34,34 @@ async def send_transcript(context: PageContext, conversation_id: str) -> PageRes
     """Mail the conversation to its visitor."""
     await transcript.send(context.workspace, conversation_id)
     return context.redirect(f"/inbox?c={conversation_id}", "The transcript is on its way.")
+
+
+@screen(_ADDRESSES, role="admin")
+async def listed(context: PageContext) -> PageResponse:
+    """Where the workspace is told, besides the mails that each person chooses."""
+    found = await reads.addresses(context.workspace)
+    return await context.render("notices.html", addresses=found, services=SERVICES, offers=TO_ADDRESSES)
+
+
+@action(_ADDRESSES, shown_on=listed, confirmed=True, audit="notice_address.added")
+async def add(context: PageContext) -> PageResponse:
+    service = context.form.choice("service", SERVICES, "Choose Slack or Teams.")
+    kinds = context.form.all("kind")
+    made, host = await addresses.add(context.workspace, service, context.form.text("url"), kinds)
+    context.entry.subject, context.entry.detail = made, f"{service} at {host}: {' '.join(kinds)}"
+    return context.redirect(_ADDRESSES, f"{SERVICES[service]} is added. Send a test.")
+
+
+@action(_ADDRESSES + "/{address_id}/test", shown_on=listed)
+async def test(context: PageContext, address_id: str) -> PageResponse:
+    """Shows what came back."""
+    return context.redirect(_ADDRESSES, await addresses.test(context.workspace, address_id))
+
+
+@action(_ADDRESSES + "/{address_id}/remove", shown_on=listed, audit="notice_address.removed")
+async def remove(context: PageContext, address_id: str) -> PageResponse:
+    context.entry.detail = " at ".join(await addresses.remove(context.workspace, address_id))
+    return context.redirect(_ADDRESSES, "The address is removed. Nothing more is sent there.")
 
 
 @get(_PATH)

@@ -1,0 +1,141 @@
+"""Addresses at Slack and Teams: added, tried, removed; and what people are told is sent there as well.
+
+A message waits in the row of its address, in the transaction that notes that people were told. A job sends what waits,
+in order, by the rule of webhooks: tried again by the same schedule, then given up. It may arrive twice where a process
+dies between sending and noting it. An address that answers 404 or 410 is not there any more, and gets nothing more.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from leadwire.delivery import retry
+from leadwire.delivery.states import Outcome
+from leadwire.delivery.transport.addresses import checked
+from leadwire.delivery.transport.guarded import GuardedTransport
+from leadwire.delivery.transport.responses import ConnectFailed, ProtocolFailed, TimedOut
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.mail import compose
+from leadwire.domain.mail.schema import Contents
+from leadwire.domain.notices import reads, texts
+from leadwire.domain.notices.schema import SERVICES, TO_ADDRESSES, Kind, Service
+from leadwire.domain.notices.table import NoticeAddress
+from leadwire.infrastructure import clock, db, ids, jobs, secret_box, settings
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, RateLimited, invalid_field
+from leadwire.infrastructure.jobs import Again, Offer
+from leadwire.infrastructure.rate_limit import RateLimit
+
+JOB: Final = "notice_message"
+_MOST: Final = 10  # addresses of a workspace
+_MOST_PENDING: Final = 20  # messages of an address
+_PATIENCE: Final = 10.0  # seconds for a whole request
+_SAID: Final = 100  # characters of an answer
+_GONE: Final = (404, 410)
+_TRIES: Final = RateLimit("notice-tests", 10, window=300)
+_HEADERS: Final = [("content-type", "application/json"), ("user-agent", "Leadwire")]
+_MISSING: Final = NotFound("There is no such address.")
+_ADD: Final = insert(*columns(NoticeAddress, "id workspace_id service host url kinds created_at"))
+_REMOVE: Final = statement(
+    NoticeAddress.delete()
+    .where(NoticeAddress.workspace_id == param("workspace"), NoticeAddress.id == param("id"))
+    .returning(NoticeAddress.service, NoticeAddress.host)
+)
+_ONE: Final = sql("SELECT id, service, url FROM notice_address WHERE workspace_id = :workspace AND id = :id")
+# Lets a message wait at each address that has chosen its kind. Where too many wait, the oldest are left out.
+_QUEUE: Final = sql("""
+UPDATE notice_address SET pending = (pending || :text::text)[greatest(1, cardinality(pending) + 2 - :most::int):]
+WHERE workspace_id = :workspace AND :kind = ANY(kinds) AND stopped_at IS NULL RETURNING id""")
+_NEXT: Final = sql("SELECT id, workspace_id, service, url, pending[1] AS text FROM notice_address WHERE id = :id")
+# Notes what came of an attempt to send the first message, unless it is another by now.
+_NOTE: Final = sql("""
+UPDATE notice_address SET error = :error, stopped_at = CASE WHEN :gone::bool THEN now() END,
+    pending = CASE WHEN :gone THEN '{}' WHEN :ended::bool THEN pending[2:] ELSE pending END
+WHERE id = :id AND pending[1] = :text RETURNING 1""")
+
+
+async def add(workspace: str, service: Service, url: str, kinds: Sequence[str]) -> tuple[str, str]:
+    """Add an address that is told of these kinds. Return its id and its host. Raise Invalid, Conflict."""
+    url = checked(url.strip(), settings.get().allowed_networks)
+    if unknown := set(kinds) - {offer.kind for offer in TO_ADDRESSES}:
+        raise Invalid(f"No such kind of notice: {', '.join(sorted(unknown))}.")
+    if not kinds:
+        raise invalid_field("/kind", "required", "Choose at least one.")
+    if len(await reads.addresses(workspace)) >= _MOST:
+        raise Conflict(f"A workspace has at most {_MOST} addresses.")
+    made, host = ids.new("nad"), urlsplit(url).netloc
+    sealed = secret_box.get().seal(url, secret_box.place(NoticeAddress.url, made))
+    values = {"id": made, "workspace_id": workspace, "service": service, "host": host, "kinds": list(kinds)}
+    await _ADD.rows(**values, url=sealed, created_at=clock.now())
+    return made, host
+
+
+async def remove(workspace: str, address_id: str) -> tuple[str, str]:
+    """Remove an address, with what waits for it. Return its service and host. Raise NotFound."""
+    service, host = await _REMOVE.one(_MISSING, workspace=workspace, id=address_id)
+    return service, host
+
+
+async def test(workspace: str, address_id: str) -> str:
+    """Send a message that says it is a test, and return what came back, in words. Waits for the other side, so not in a
+    transaction. Raise NotFound, RateLimited; Conflict where it did not arrive.
+    """
+    row = await _ONE.one(_MISSING, workspace=workspace, id=address_id)
+    if not await _TRIES.take_at_once(workspace):
+        raise RateLimited("Too many tests. Wait five minutes.", headers={"Retry-After": "300"})
+    status, said = await _send(row, f"A test from {await reads.name(workspace)}\n\nNotices will arrive here.")
+    if not _arrived(status):
+        raise Conflict(f"The test did not arrive. {said}", code="not_sent")
+    return f"The test has arrived. {said}"
+
+
+async def queue(workspace: str, kind: Kind, values: texts.Values) -> None:
+    """Let the words of a mail wait at the workspace's addresses, in the open transaction."""
+    contents = Contents(values | {"workspace": await reads.name(workspace)}, "")
+    made = compose.content(kind, contents, settings.get().public_url)
+    text = f"{made.subject}\n\n{made.text.strip()}"
+    found = await _QUEUE.rows(workspace=workspace, kind=kind, text=text, most=_MOST_PENDING)
+    await jobs.add_all(JOB, [Offer(row["id"], workspace) for row in found])
+
+
+async def send_next(address_id: str, failed: int) -> Again | None:
+    """Send the first message that waits for an address, which has `failed` so many times. Return None when none is."""
+    row = await _NEXT.row(id=address_id)
+    if row is None or row["text"] is None:
+        return None
+    status, said = await _send(row, row["text"])
+    arrived, gone = _arrived(status), status in _GONE
+    outcome: Outcome = "delivered" if arrived else "gone" if gone else "http_5xx"
+    step = retry.after(outcome, failed + 1, settings.get().retry_schedule)
+    values = {"error": None if arrived else said, "gone": gone, "ended": step.state != "waiting"}
+    async with db.transaction():
+        if await _NOTE.row(id=address_id, text=row["text"], **values) and gone:
+            entry = audit.Entry("notice_address.stopped", address_id, said)
+            await audit.record(row["workspace_id"], "notices", entry)
+    return Again(step.delay, str(failed + 1)) if step.state == "waiting" else Again()
+
+
+async def _send(row: db.Row, text: str) -> tuple[int, str]:
+    """Return the status of the answer, 0 without one, and what came back in words: never the URL, which is a secret."""
+    service: Service = row["service"]
+    url = secret_box.get().open_once(row["url"], secret_box.place(NoticeAddress.url, row["id"]))
+    body = msgspec.json.encode(texts.body(service, text))
+    try:
+        answer = await _transport().post(url, _HEADERS, body)
+    except (ConnectFailed, ProtocolFailed, TimedOut) as error:
+        return 0, f"No answer from {SERVICES[service]}: {error.outcome.replace('_', ' ')}."
+    came = "".join(one if one.isprintable() else " " for one in answer.body.decode(errors="replace")[:_SAID]).strip()
+    return answer.status, f"{SERVICES[service]} answered {answer.status}{f': {came}' if came else ''}."
+
+
+def _arrived(status: int) -> bool:
+    return 200 <= status < 300
+
+
+@functools.cache  # one a process
+def _transport() -> GuardedTransport:
+    chosen = settings.get()
+    return GuardedTransport(chosen.allowed_networks, timeout=_PATIENCE, proxy=chosen.egress_proxy)

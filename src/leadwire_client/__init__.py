@@ -33,6 +33,7 @@ from leadwire_client.events import (
     MessageEvent,
 )
 from leadwire_client.exports import ExportedMessage
+from leadwire_client.public_keys import AsyncPublicKeys, PublicKeys
 from leadwire_client.receiver import Acknowledged, AsyncReceiver, Batch, Delivery, Fetched, Receiver
 from leadwire_client.retry import Retry
 from leadwire_client.types import (
@@ -58,12 +59,12 @@ from leadwire_client.types import (
 from leadwire_client.verify import verify
 
 __all__ = [
-    "Acknowledged", "ApiError", "AsyncLeadwire", "AsyncReceiver", "AuditRecorded", "Batch", "Bot", "Checkpoint",
-    "Compared", "Conflict", "Conversation", "ConversationDetail", "ConversationEnd", "ConversationEnded",
+    "Acknowledged", "ApiError", "AsyncLeadwire", "AsyncPublicKeys", "AsyncReceiver", "AuditRecorded", "Batch", "Bot",
+    "Checkpoint", "Compared", "Conflict", "Conversation", "ConversationDetail", "ConversationEnd", "ConversationEnded",
     "ConversationHandoff", "ConversationStarted", "DeadLetters", "Delivery", "DeliveryDead", "EndpointDisabled",
     "EndpointFailing", "EndpointRecovered", "Event", "Export", "ExportedMessage", "Fetched",
     "Forbidden", "InProgress", "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire",
-    "LeadwireError", "Limits", "Me", "Message", "MessageEvent", "NotFound", "Page", "PreconditionFailed", "RateLimited",
-    "Receiver", "Retry", "StaleSignature", "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "Workspace",
-    "__version__", "compare", "compare_async", "verify",
+    "LeadwireError", "Limits", "Me", "Message", "MessageEvent", "NotFound", "Page", "PreconditionFailed", "PublicKeys",
+    "RateLimited", "Receiver", "Retry", "StaleSignature", "Unauthenticated", "Unavailable", "Unreachable", "Unreadable",
+    "Workspace", "__version__", "compare", "compare_async", "verify",
 ]  # fmt: skip

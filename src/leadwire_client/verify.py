@@ -2,13 +2,14 @@
 
 Of the two signatures only `webhook-signature` counts here. It covers id and time too, so that a recording is worth
 nothing after minutes, and it holds one by each secret while a secret is replaced; `X-Service-Signature` does neither.
+One by a key of Ed25519 is checked where a public key is given instead of a secret.
 """
 
 import base64
 import hmac
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,6 +17,7 @@ from leadwire_client.errors import InvalidSignature, StaleSignature, Unreadable
 from leadwire_client.events import Event, Told, event_of
 
 _PREFIX: Final = "whsec_"
+_PUBLIC: Final = "whpk_"
 _SHORTEST: Final = 24  # bytes of a key, as Standard Webhooks has it; an unset variable is then no secret
 
 
@@ -30,6 +32,7 @@ def verify(
 ) -> Event:
     """The event of a delivery that a holder of `secret` signed, not more than `tolerance` seconds from now.
 
+    `secret` is `whsec_...`; or `whpk_...`, a public key, for an endpoint that signs with one (see `PublicKeys`).
     `body` is the request's bytes as received, before any parsing; `headers` may be in any case. To replace a secret
     without a gap, pass the old and the new one until the old one is gone: any of them counts.
     A recorded delivery is accepted again within `tolerance`, and Leadwire itself may send an event twice: see
@@ -37,7 +40,8 @@ def verify(
     you stored.
 
     Raises StaleSignature and otherwise InvalidSignature (answer 401 to both), Unreadable when the signature holds but
-    the body is no event, TypeError when `body` is not bytes, ValueError when a secret cannot be one.
+    the body is no event, TypeError when `body` is not bytes, ValueError when a secret cannot be one,
+    ImportError for a public key without the package cryptography.
     """
     event_id, given = authentic(body, headers, secret, tolerance=tolerance, now=now)
     try:
@@ -64,25 +68,55 @@ def authentic(
     if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):  # int() raises at 4,300 digits
         raise InvalidSignature("webhook-timestamp is not a number")
     content = b"%s.%s.%s" % (_bytes(event_id), timestamp.encode(), body)
-    expected = ["v1," + base64.b64encode(hmac.digest(key, content, "sha256")).decode() for key in keys]
-    if not _any_same(signatures.split(" "), expected):
+    if not any([key.signed(content, given) for given in signatures.split(" ") for key in keys]):  # noqa: C419 - all
         raise InvalidSignature("webhook-signature does not match: another secret, or the body was changed on its way")
     if abs((time.time() if now is None else now) - int(timestamp)) > tolerance:
         raise StaleSignature("webhook-timestamp is too far from now: sent again by somebody, or a wrong clock")
     return event_id, given
 
 
-def _keys(secret: str | Sequence[str]) -> list[bytes]:
-    """What each secret decodes to. Raises ValueError, without naming the secret."""
-    keys = []
-    for text in [secret] if isinstance(secret, str) else secret:
+class _Secret(NamedTuple):
+    key: bytes
+
+    def signed(self, content: bytes, given: str) -> bool:
+        """Whether it made this signature; compares in constant time."""
+        expected = b"v1," + base64.b64encode(hmac.digest(self.key, content, "sha256"))
+        return hmac.compare_digest(_bytes(given), expected)
+
+
+class _PublicKey:
+    def __init__(self, key: bytes) -> None:
+        from cryptography.exceptions import InvalidSignature as NotSigned
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        self._key = Ed25519PublicKey.from_public_bytes(key)
+        self._refused = (NotSigned, ValueError)
+
+    def signed(self, content: bytes, given: str) -> bool:
+        """Whether its private key made this signature."""
+        version, _, signature = given.partition(",")
         try:
-            key = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
+            self._key.verify(base64.b64decode(signature, validate=True), content)
+        except self._refused:
+            return False
+        return version == "v1a"
+
+
+def _keys(secret: str | Sequence[str]) -> list[_Secret | _PublicKey]:
+    """What each secret decodes to. Raises ValueError, without naming the secret."""
+    keys: list[_Secret | _PublicKey] = []
+    for text in [secret] if isinstance(secret, str) else secret:
+        public = text.startswith(_PUBLIC)
+        try:
+            key = base64.b64decode(text.removeprefix(_PUBLIC if public else _PREFIX), validate=True)
         except ValueError:
             key = b""
-        if len(key) < _SHORTEST:
+        if public:
+            keys.append(_PublicKey(key))
+        elif len(key) >= _SHORTEST:
+            keys.append(_Secret(key))
+        else:
             raise ValueError(f"a secret is not {_PREFIX} and the base64 of at least {_SHORTEST} bytes")
-        keys.append(key)
     if not keys:
         raise ValueError("there is no secret")
     return keys
@@ -92,11 +126,6 @@ def _header(given: Mapping[str, str], part: str) -> str:
     if value := given.get(f"webhook-{part}"):
         return value
     raise InvalidSignature(f"webhook-{part} is missing")
-
-
-def _any_same(given: list[str], expected: list[str]) -> bool:
-    """Whether any two are the same; compares all of them, each in constant time."""
-    return any([hmac.compare_digest(_bytes(one), _bytes(other)) for one in given for other in expected])  # noqa: C419
 
 
 def _bytes(text: str) -> bytes:

@@ -1,3 +1,3 @@
 export * from "./client.js";
 export { LeadwireError, Unreachable } from "./errors.js";
-export { InvalidSignature, verify } from "./webhooks.js";
+export { InvalidSignature, publicKeys, verify } from "./webhooks.js";

@@ -31,6 +31,7 @@ export declare class InvalidSignature extends Error {
 type Given = Headers | Record<string, string | readonly string[] | undefined>;
 /** The event of a delivery that a holder of one of the secrets signed, not more than `tolerance` seconds from now.
  *
+ * A secret is `whsec_...`; or `whpk_...`, a public key, for an endpoint that signs with one (see `publicKeys`).
  * `body` is the request's bytes or text as received, before any parsing. While a secret is replaced, give the old and
  * the new one. Throws InvalidSignature (answer 401), SyntaxError when the signature holds and the body is no event,
  * TypeError when a secret cannot be one. */
@@ -38,4 +39,8 @@ export declare function verify(body: Uint8Array | string, headers: Given, secret
     tolerance?: number;
     now?: number;
 }): Promise<WebhookEvent>;
+/** The public keys of an endpoint, for `verify` instead of a secret: `const keys = publicKeys(address)`, then
+ * `verify(body, headers, await keys())`. They are fetched again after five minutes; while that fails, known ones count, for
+ * a day. Throws Unreachable when none is known: answer 500, and the event comes again. */
+export declare function publicKeys(address: string): () => Promise<string[]>;
 export {};

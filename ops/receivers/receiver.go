@@ -1,7 +1,9 @@
 // A receiver of Leadwire's webhooks. Run: SECRET=whsec_... PORT=9000 go run receiver.go
+// With KEYS=https://.../jwks.json instead of SECRET it verifies by what is published there.
 package main
 
 import (
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -41,10 +44,76 @@ func verified(secrets []string, headers http.Header, body []byte) bool {
 	return false
 }
 
+// publishedKeys returns the keys of an endpoint. Keep them for five minutes.
+func publishedKeys(url string) ([]ed25519.PublicKey, error) {
+	answer, err := (&http.Client{Timeout: 10 * time.Second}).Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s", url, answer.Status)
+	}
+	var set struct{ Keys []struct{ X string } }
+	if err := json.NewDecoder(answer.Body).Decode(&set); err != nil {
+		return nil, err
+	}
+	var keys []ed25519.PublicKey
+	for _, one := range set.Keys {
+		if key, err := base64.RawURLEncoding.DecodeString(one.X); err == nil && len(key) == ed25519.PublicKeySize {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// verifiedByKey tells whether the holder of one of the keys sent exactly these bytes, less than five minutes ago.
+func verifiedByKey(keys []ed25519.PublicKey, headers http.Header, body []byte) bool {
+	id, sent := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
+	at, err := strconv.ParseUint(sent, 10, 40)
+	if err != nil || math.Abs(float64(time.Now().Unix())-float64(at)) > 300 {
+		return false
+	}
+	signed := fmt.Appendf(nil, "%s.%s.%s", id, sent, body)
+	for _, given := range strings.Split(headers.Get("webhook-signature"), " ") {
+		encoded, found := strings.CutPrefix(given, "v1a,")
+		signature, err := base64.StdEncoding.DecodeString(encoded)
+		for _, key := range keys { // while a key is changed there are two: one must match
+			if found && err == nil && ed25519.Verify(key, signed, signature) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var kept struct {
+	sync.Mutex
+	until time.Time
+	keys  []ed25519.PublicKey
+}
+
+func genuine(headers http.Header, body []byte) bool {
+	url := os.Getenv("KEYS")
+	if url == "" {
+		return verified(strings.Split(os.Getenv("SECRET"), ","), headers, body)
+	}
+	kept.Lock()
+	defer kept.Unlock()
+	if time.Now().After(kept.until) {
+		keys, err := publishedKeys(url)
+		if err != nil {
+			return false
+		}
+		kept.keys, kept.until = keys, time.Now().Add(5*time.Minute)
+	}
+	return verifiedByKey(kept.keys, headers, body)
+}
+
 func main() {
 	http.HandleFunc("/", func(answer http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
-		if err != nil || !verified(strings.Split(os.Getenv("SECRET"), ","), request.Header, body) {
+		if err != nil || !genuine(request.Header, body) {
 			answer.WriteHeader(http.StatusUnauthorized)
 			return
 		}

@@ -1,5 +1,6 @@
 <?php
 // A receiver of Leadwire's webhooks. Run: SECRET=whsec_... php -S 127.0.0.1:9000 receiver.php
+// With KEYS=https://.../jwks.json instead of SECRET it verifies by what is published there.
 
 /** Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago. */
 function verified(array $secrets, array $server, string $body): bool
@@ -19,8 +20,36 @@ function verified(array $secrets, array $server, string $body): bool
     return $matching;
 }
 
+/** The keys of an endpoint. Keep them for five minutes, for instance in APCu. */
+function published_keys(string $url): array
+{
+    $set = json_decode(file_get_contents($url), true, 512, JSON_THROW_ON_ERROR);
+    return array_map(fn ($key) => sodium_base642bin($key['x'], SODIUM_BASE64_VARIANT_URLSAFE_NO_PADDING), $set['keys']);
+}
+
+/** Whether the holder of one of the keys sent exactly these bytes, less than five minutes ago. */
+function verified_by_key(array $keys, array $server, string $body): bool
+{
+    [$id, $sent, $signatures] = array_map(fn ($name) => $server["HTTP_WEBHOOK_$name"] ?? '', ['ID', 'TIMESTAMP', 'SIGNATURE']);
+    if (!preg_match('/\A\d{1,12}\z/', $sent) || abs(time() - (int) $sent) > 300) {
+        return false;
+    }
+    foreach (explode(' ', $signatures) as $given) {
+        $signature = str_starts_with($given, 'v1a,') ? (string) base64_decode(substr($given, 4), true) : '';
+        foreach (strlen($signature) === SODIUM_CRYPTO_SIGN_BYTES ? $keys : [] as $key) {
+            if (sodium_crypto_sign_verify_detached($signature, "$id.$sent.$body", $key)) {
+                return true; // while a key is changed there are two: one must match
+            }
+        }
+    }
+    return false;
+}
+
 $body = file_get_contents('php://input');
-if (!verified(explode(',', getenv('SECRET')), $_SERVER, $body)) {
+$genuine = getenv('KEYS')
+    ? verified_by_key(published_keys(getenv('KEYS')), $_SERVER, $body)
+    : verified(explode(',', getenv('SECRET')), $_SERVER, $body);
+if (!$genuine) {
     http_response_code(401);
     return;
 }

@@ -1,6 +1,8 @@
 # A receiver of Leadwire's webhooks. Run: SECRET=whsec_... PORT=9000 ruby receiver.rb (needs the gem webrick)
+# With KEYS=https://.../jwks.json instead of SECRET it verifies by what is published there.
 
 require "json"
+require "net/http"
 require "openssl"
 require "webrick"
 
@@ -17,10 +19,40 @@ def verified?(secrets, headers, body)
   end
 end
 
+# The keys of an endpoint. Keep them for five minutes.
+def published_keys(url)
+  answer = Net::HTTP.get_response(URI(url))
+  answer.value # raises what is no 2xx
+  JSON.parse(answer.body)["keys"].map do |key|
+    # What every public key of Ed25519 begins with in DER, and its 32 bytes.
+    OpenSSL::PKey.read("MCowBQYDK2VwAyEA#{key["x"].tr("-_", "+/")}=".unpack1("m0"))
+  end
+end
+
+# Whether the holder of one of the keys sent exactly these bytes, less than five minutes ago.
+def verified_by_key?(keys, headers, body)
+  id, sent, signatures = %w[id timestamp signature].map { |name| headers["webhook-#{name}"].to_s }
+  return false unless sent.match?(/\A\d{1,12}\z/) && (Time.now.to_i - sent.to_i).abs <= 300
+
+  signed = "#{id}.#{sent}.".b + body.b
+  given = signatures.split(" ").select { |one| one.start_with?("v1a,") }.map { |one| one.delete_prefix("v1a,").unpack1("m") }
+  # While a key is changed there are two: one must match.
+  keys.any? { |key| given.any? { |one| one.bytesize == 64 && key.verify(nil, one, signed) } }
+end
+
+def keys
+  @kept = [published_keys(ENV.fetch("KEYS")), Time.now + 300] if @kept.nil? || Time.now >= @kept.last
+  @kept.first
+end
+
+def genuine?(headers, body)
+  ENV["KEYS"] ? verified_by_key?(keys, headers, body) : verified?(ENV.fetch("SECRET").split(","), headers, body)
+end
+
 class Receiver < WEBrick::HTTPServlet::AbstractServlet
   def do_POST(request, response)
     body = request.body.to_s
-    genuine = verified?(ENV.fetch("SECRET").split(","), request, body)
+    genuine = genuine?(request, body)
     response.status = genuine ? 204 : 401
     # Later, and once for each webhook-id: an event may come again.
     puts "#{request["webhook-id"]} #{JSON.parse(body)["event"]}" if genuine

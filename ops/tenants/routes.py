@@ -29,6 +29,7 @@ OPEN: Final = {
     "/clients/{name}": "the packages of the clients",
     "/webhooks/addresses": "the networks that webhooks come from",
     "/webhooks/addresses.json": "the networks that webhooks come from",
+    "/.well-known/leadwire/{endpoint_id}/jwks.json": "the public keys that deliveries are signed with",
     "/widget/v1.js": "the script that websites embed",
     "/widget/v1/bots/{bot_id}": "visitors: the id of a published bot is on its website",
     "/widget/v1/bots/{bot_id}/counts": "visitors",

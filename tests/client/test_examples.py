@@ -11,12 +11,14 @@ import psycopg
 import pytest
 
 from leadwire.delivery import signing
-from leadwire.domain.webhooks import receivers
+from leadwire.domain.webhooks import changes, receivers
 from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.domain.webhooks.schema import EndpointChange
 from tests import make
 from tests.delivery.test_delivery import states
 from tests.delivery.test_numbers import numbered, people
 from tests.delivery.test_pull import puller_of
+from tests.delivery.wired import endpoint
 from tests.waiting import eventually
 
 DOCS = Path(__file__).parents[2] / "src" / "leadwire" / "docs"
@@ -44,7 +46,7 @@ async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot,
 
 
 async def test_the_example_of_the_inbox_handles_an_event_once(servers, tables, monkeypatch):
-    _, example, *_ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    _, _, _, example, *_ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     secret, there = signing.new_secret(), {}
     monkeypatch.setenv("DATABASE", f"{servers.database_url}&options=-csearch_path%3Dreceiver")
     monkeypatch.setenv("SECRET", secret)
@@ -77,7 +79,7 @@ def given(base_url, servers, tables, monkeypatch):
 
 async def test_the_example_of_a_checkpoint_has_what_is_missing_sent_again(given, workspace, bot, wire, receiver):
     made = await numbered(workspace, receiver)
-    _, once, check, _ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    *_, once, check, _ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     secret, _ = await receivers.rotation.reveal(workspace, made)
     tables = given(SECRET=secret, TOKEN=await receivers.make_token(workspace, made))
     there = {}
@@ -93,9 +95,23 @@ async def test_the_example_of_a_checkpoint_has_what_is_missing_sent_again(given,
     assert sorted(one.webhook_id for one in receiver.deliveries) == sorted([ids["2"], ids["3"]])
 
 
+async def test_the_example_of_public_keys_needs_no_secret(given, base_url, workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await changes.configure(workspace, made.id, EndpointChange(ed25519=True))
+    given(KEYS=f"{base_url}/.well-known/leadwire/{made.id}/jwks.json")
+    _, example, *_ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    there = {}
+    exec(example, there)
+    await people(workspace, bot, 1)
+    await wire.turn()
+    (one,) = receiver.deliveries
+    told = [await asyncio.to_thread(there["receive_signed"], body, one.headers) for body in (one.body, one.body + b" ")]
+    assert told == [204, 401]
+
+
 async def test_the_example_of_fetching_acknowledges_what_it_handles(given, workspace, bot, wire):
     made = await puller_of(workspace)
-    _, once, _, fetch = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    *_, once, _, fetch = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     tables = given(SECRET=made.secret, TOKEN=await receivers.make_token(workspace, made.id))
     there = {}
     exec(once, there)

@@ -14,7 +14,7 @@ from leadwire.domain.accounts import table as accounts
 from leadwire.domain.bots import table as bots
 from leadwire.domain.mail import table as mail
 from leadwire.domain.notices import table as notices
-from leadwire.domain.webhooks import certificates, changes, rotation
+from leadwire.domain.webhooks import certificates, changes, rotation, signing_keys
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.errors import OperatorError
@@ -36,12 +36,12 @@ async def sealed(workspace):
     """An endpoint with everything that is sealed; answers the column's values with their places."""
     made = await changes.create(workspace, "https://crm.example.com/", ["lead.created"])
     await rotation.stage(workspace, made.id)
-    await changes.configure(workspace, made.id, EndpointChange(headers={"X-Api-Key": "hidden"}))
-
+    await changes.configure(workspace, made.id, EndpointChange(headers={"X-Api-Key": "hidden"}, ed25519=True))
+    await signing_keys.stage(workspace, made.id)
     await certificates.replace(workspace, made.id, **issued(trustme.CA()))
 
     async def values():
-        row = await db.row("SELECT secret, staged_secret, headers, certificate FROM webhook_endpoint")
+        row = await db.row(f"SELECT {', '.join(one._meta.name for one in endpoints.SEALED)} FROM webhook_endpoint")
         return [(value, secret_box.place(column, made.id)) for column, value in zip(endpoints.SEALED, row, strict=True)]
 
     return values
@@ -57,7 +57,7 @@ async def test_everything_is_opened_by_the_new_key_alone(sealed, monkeypatch):
     both, alone = SecretBox((new, OLD)), SecretBox((new,))
     with pytest.raises(OperatorError):
         alone.open(*(await sealed())[0])
-    assert sum(await resealed(both)) == 4
+    assert sum(await resealed(both)) == 6
     assert [alone.open(*value) for value in await sealed()] == before
     assert sum(await resealed(both)) == 0
 
@@ -91,9 +91,9 @@ async def test_what_the_version_before_has_sealed_opens_and_is_bound_by_reseal(s
     box, before = SecretBox((OLD,)), [SecretBox((OLD,)).open(*value) for value in await sealed()]
     fingerprint = hashlib.sha256(base64.b64decode(OLD)).digest()[:4]
     for bound in (False, True, False):
-        assert [sum(await resealed(box, bound=bound)) for _ in range(2)] == [4, 0]
+        assert [sum(await resealed(box, bound=bound)) for _ in range(2)] == [6, 0]
         assert [box.open(*value) for value in await sealed()] == before
-        assert [value[:4] == fingerprint for value, _ in await sealed()] == [not bound] * 4
+        assert [value[:4] == fingerprint for value, _ in await sealed()] == [not bound] * 6
     # As that version opens it.
     assert [box.open(value) for value, _ in await sealed()] == before
     assert [AESGCM(base64.b64decode(OLD)).decrypt(value[4:16], value[16:], None).decode()

@@ -5,6 +5,7 @@ import hmac
 from contextlib import nullcontext
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
@@ -151,6 +152,33 @@ def test_every_tampered_header_is_named(change, why):
     with pytest.raises(verifying.BadSignature) as refused:
         verifying.verify(body, headers, secret, now=int(clock.now().timestamp()))
     assert str(refused.value) == why
+
+
+def test_the_key_of_rfc_8032_signs_as_there_and_beside_the_secrets():
+    """Its third vector for Ed25519; the message of a webhook is longer."""
+    private = base64.b64encode(
+        bytes.fromhex("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7")
+    ).decode()
+    public = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025"
+    assert signing.public_key(private).hex() == public
+    assert signing._private(private).sign(bytes.fromhex("af82")).hex() == (
+        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+        "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"
+    )
+    old, new = signing.new_secret(), signing.new_secret()
+    plain = made(b"{}", old, staged=new, at=7)
+    both = made(b"{}", old, staged=new, at=7, signing_key=private)
+    one = both["webhook-signature"].removeprefix(plain["webhook-signature"] + " v1a,")
+    Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(base64.b64decode(one), b"evt_1.7.{}")
+    assert {**both, "webhook-signature": ""} == {**plain, "webhook-signature": ""}
+
+
+def test_other_peoples_verifiers_accept_us_beside_a_signature_with_a_key():
+    secret, body = signing.new_secret(), b"{}"
+    headers = made(body, secret, signing_key=signing.new_signing_key())
+    verifying.verify(body, headers, secret, now=int(clock.now().timestamp()))
+    Webhook(secret).verify(body, headers)
+    SvixWebhook(secret).verify(body, headers)
 
 
 def test_signatures_are_separated_by_a_space_and_one_of_them_is_enough():

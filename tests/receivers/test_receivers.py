@@ -1,5 +1,6 @@
 """Each receiver that the documentation shows, in its own language, against real deliveries and against forged ones."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -13,11 +14,13 @@ import httpx
 import pytest
 
 from leadwire.delivery import signing
-from leadwire.domain.webhooks import changes, rotation, samples
-from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.domain.webhooks import changes, rotation, samples, signing_keys
+from leadwire.domain.webhooks.schema import PUBLISHED_BEFORE, EndpointChange
+from leadwire.infrastructure import clock
 from tests import make
 from tests.delivery.wired import Wire, endpoint
 from tests.flows.commands import free_port
+from tests.serving import served
 from tests.waiting import until
 
 pytestmark = pytest.mark.flow
@@ -62,16 +65,19 @@ def command(language: str, port: int, work: Path) -> list[str]:
 
 @pytest.fixture
 def running(tmp_path):
-    """Start one with a secret; answers its URL and the file it prints to."""
+    """Start one with a secret, or the address of keys; answers its URL and the file it prints to."""
     started = []
 
-    def start(language: str, secret: str) -> tuple[str, Path]:
+    def start(language: str, secret: str = "", **environment: str) -> tuple[str, Path]:
         port, printed = free_port(), tmp_path / f"out{len(started)}"
         arguments = command(language, port, tmp_path)
         with printed.open("wb") as out:
             started.append(
                 subprocess.Popen(
-                    arguments, env={**os.environ, "SECRET": secret, "PORT": str(port)}, stdout=out, stderr=out
+                    arguments,
+                    env={**os.environ, "SECRET": secret, "PORT": str(port), **environment},
+                    stdout=out,
+                    stderr=out,
                 )
             )
         until(lambda: _listening(port) or started[-1].poll() is not None)
@@ -89,11 +95,13 @@ def _listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def signed(secret: str, *, body: bytes = BODY, at: int = 0, staged: str | None = None) -> dict[str, str]:
+def signed(
+    secret: str, *, body: bytes = BODY, at: int = 0, staged: str | None = None, signing_key: str = ""
+) -> dict[str, str]:
     """The headers of a delivery `at` seconds from now."""
     made = signing.headers(
         event_id="evt_1", body=body, secret=secret, staged=staged, at=int(time.time()) + at, attempt=1,
-        prefix="X-Service-",
+        prefix="X-Service-", signing_key=signing_key,
     )  # fmt: skip
     return dict(made)
 
@@ -146,6 +154,75 @@ def test_whatever_is_not_genuine_is_refused(language, running):
             assert answer(right, body) == 401
         assert answer(right) == 204
     until(lambda: printed.read_text().count("evt_1 lead.created") == 6)
+
+
+@pytest.fixture(params=["py", "mjs", pytest.param("go", marks=pytest.mark.large), "php", "rb", "java"])
+def language_with_keys(request):
+    """C# is not among them: .NET has no Ed25519."""
+    return request.param
+
+
+async def test_receivers_need_no_secret_also_while_the_key_changes(
+    language_with_keys, running, redis, workspace, bot, database
+):
+    made = await endpoint(workspace, "http://127.0.0.1:9999/", "lead.created")
+    other = await endpoint(workspace, "http://127.0.0.1:9999/", "lead.deleted")
+    for one in (made, other):
+        await changes.configure(workspace, one.id, EndpointChange(ed25519=True))
+    await signing_keys.stage(workspace, made.id)
+    async with served() as address, Wire(redis) as wire:
+        url, printed = await asyncio.to_thread(
+            running, language_with_keys, KEYS=f"{address}/.well-known/leadwire/{made.id}/jwks.json"
+        )
+        await changes.configure(workspace, made.id, EndpointChange(url=url))
+        for number in range(2):
+            await make.lead(workspace, bot, email=f"ada{number}@example.com", name="Zoë 日本")
+            (one,) = await wire.turn()
+            assert (one.outcome, one.http_status) == ("delivered", 204), one.error
+            with clock.at(clock.now() + PUBLISHED_BEFORE):
+                await (signing_keys.stage if number else signing_keys.promote)(workspace, made.id)
+        present = await rotation.signers(workspace, made.id)
+        theirs = await rotation.signers(workspace, other.id)
+        right = signed(present[0], signing_key=present[2])
+        only = right["webhook-signature"].split(" ")[1]
+        async with httpx.AsyncClient() as client:
+
+            async def answer(headers: dict[str, str], body: bytes = BODY) -> int:
+                return (await client.post(url, content=body, headers=headers, timeout=120)).status_code
+
+            for headers in (
+                right, {**right, "webhook-signature": only}, {**right, "webhook-signature": f"v1a,AAAA v2,x {only}"},
+                signed(theirs[0], signing_key=present[2]),
+            ):  # fmt: skip
+                assert await answer(headers) == 204, headers
+            for headers in (
+                signed(present[0]), signed(present[0], signing_key=theirs[2]),
+                signed(present[0], signing_key=signing.new_signing_key()),
+                signed(present[0], at=-310, signing_key=present[2]), signed(present[0], at=310, signing_key=present[2]),
+                {}, {**right, "webhook-id": "evt_2"}, {**right, "webhook-timestamp": "1e9"},
+                {**right, "webhook-timestamp": "9" * 5000}, {**right, "webhook-signature": ""},
+                *({**right, "webhook-signature": wrong} for wrong in (
+                    only[:-3], f"v1,{only[4:]}", only[4:], "v1a,", "v1a", "v1a,*", "v1a,AAAA",
+                    f"v1a,{'A' * 86}==",
+                )),
+            ):  # fmt: skip
+                assert await answer(headers) == 401, headers
+            for body in (BODY + b" ", BODY[:-1], b"", BODY.replace(b"lead", b"Lead")):
+                assert await answer(right, body) == 401
+    assert await asyncio.to_thread(until, lambda: len(re.findall(r"evt_\w+ lead\.created", printed.read_text())) == 6)
+
+
+@pytest.mark.parametrize("language", [one for one in SNIPPETS if one != "cs"])
+def test_what_is_shown_for_keys_is_what_runs(language):
+    shown, whole = samples.key_verifiers()[SNIPPETS[language]], program(language).read_text()
+    fence = {"py": "python", "mjs": "js", "rb": "ruby"}.get(language, language)
+    assert f"```{fence}\n{shown}```" in (ROOT / "src" / "leadwire" / "docs" / "receiving-webhooks.md").read_text()
+    begin = re.search(
+        r"^( *(/\*\* The keys|# The keys|// publishedKeys|def published_keys))", shown, re.MULTILINE
+    ).start()
+    assert shown[begin:] in whole
+    for line in filter(None, map(str.strip, shown[:begin].splitlines())):
+        assert line in map(str.strip, whole.splitlines())
 
 
 @pytest.mark.parametrize("language", SNIPPETS)

@@ -1,6 +1,8 @@
 """The TypeScript client: built from the document that is served, and run by Node.js on a real server of the API."""
 
 import asyncio
+import base64
+import hmac
 import itertools
 import json
 import re
@@ -13,10 +15,12 @@ import msgspec
 import pytest
 
 from leadwire.delivery import signing
+from leadwire.domain.webhooks import changes, reads
+from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from leadwire.interfaces.docs import clients, markdown, reference, typescript
 from leadwire_client import AsyncLeadwire, Invalid
-from tests import make, npm
+from tests import asgi, make, npm
 from tests.client.conftest import base_url  # noqa: F401 - a fixture
 from tests.client.feed import EVENTS, Feed
 from tests.serving import on_socket
@@ -55,7 +59,7 @@ async def run(anonymous, tmp_path):
     return ran
 
 
-HEAD = """import { Leadwire, LeadwireError, InvalidSignature, Unreachable, verify } from "@leadwire/client";
+HEAD = """import { Leadwire, LeadwireError, InvalidSignature, publicKeys, Unreachable, verify } from "@leadwire/client";
 const { KEY, URL: BASE, LEAD, CONVERSATION, BOT, EVENT } = process.env;
 const say = (...things) => console.log(JSON.stringify(things.length === 1 ? things[0] : things));
 const lw = new Leadwire(KEY ?? "lw_1", BASE ?? "http://127.0.0.1:1", { retry: { attempts: 4, firstWait: 1 } });
@@ -328,14 +332,39 @@ async def test_it_verifies_as_the_server_signs(run):
     body = '{"event":"lead.deleted","timestamp":"2026-01-02T03:04:05.678Z","data":{"id":"lead_ü","deleted":true}}'
     other = signing.new_secret()
 
-    def signed(secret, staged=None, at=None):
+    private, public = {}, {}
+    for name in "ab":
+        private[name] = signing.new_signing_key()
+        public[name] = f"whpk_{base64.b64encode(signing.public_key(private[name])).decode()}"
+
+    def signed(secret, staged=None, at=None, key=""):
         headers = signing.headers(
             event_id="evt_1", body=body.encode(), secret=secret, staged=staged, at=at or int(time.time()), attempt=1,
-            prefix="X-Service-",
+            prefix="X-Service-", signing_key=key,
         )  # fmt: skip
         return dict(headers)
 
+    with_key = signed(SECRET, key=private["a"])
+    alone = {**with_key, "webhook-signature": with_key["webhook-signature"].split(" ")[1]}
+    content = f"evt_1.{alone['webhook-timestamp']}.{body}".encode()
+    forged = "v1," + base64.b64encode(hmac.digest(signing.public_key(private["a"]), content, "sha256")).decode()
     cases = [
+        (with_key, [SECRET], body, "lead.deleted"),
+        (alone, [public["a"]], body, "lead.deleted"),
+        (alone, [public["b"], public["a"]], body, "lead.deleted"),
+        (alone, [public["b"]], body, "InvalidSignature"),
+        (alone, [SECRET], body, "InvalidSignature"),
+        (alone, [public["a"]], body + " ", "InvalidSignature"),
+        (signed(SECRET, at=int(time.time()) - 4000, key=private["a"]), [public["a"]], body, "InvalidSignature"),
+        ({**alone, "webhook-id": "evt_2"}, [public["a"]], body, "InvalidSignature"),
+        ({**alone, "webhook-signature": "v1a,AAAA v1a, v1a v1a,*"}, [public["a"]], body, "InvalidSignature"),
+        (
+            {**alone, "webhook-signature": forged},
+            [public["a"]],
+            body,
+            "InvalidSignature",
+        ),
+        (alone, ["whpk_AAAA"], body, "TypeError"),
         (signed(SECRET), [SECRET], body, "lead.deleted"),
         (signed(SECRET, staged=other), [other], body, "lead.deleted"),
         (signed(SECRET), [other, SECRET], body, "lead.deleted"),
@@ -367,6 +396,37 @@ for (const given of [[undefined, BASE], [KEY, undefined]])
     missing = ["there is no secret", "the API key is missing", "the API key is missing"]
     assert [one[0] if isinstance(one, list) else one for one in said] == [*expected, *missing]
     assert said[0] == ["lead.deleted", "lead_ü", "2026-01-02T03:04:05.678Z"]
+
+
+async def test_public_keys_are_fetched_and_kept(run, workspace):
+    made = await changes.create(workspace, "https://crm.example.com/", ["lead.created"])
+    program = (
+        HEAD
+        + """
+let now = 1e6;
+performance.now = () => now;
+const keys = publicKeys(`${BASE}/.well-known/leadwire/${process.env.ENDPOINT}/jwks.json`);
+const told = () => keys().then(say, (error) => say(error.name));
+const ask = globalThis.fetch;
+let asked = 0, failing = false;
+globalThis.fetch = (...given) => (asked++, failing ? Promise.reject(new TypeError("refused")) : ask(...given));
+await Promise.all([told(), told()]);
+now += 299_999; await told(); say(asked);
+failing = true;
+now += 1; await told(); await told(); say(asked);
+now += 86_400_000; await told();
+failing = false;
+now += 10_000; await told();
+"""
+    )
+    await changes.configure(workspace, made.id, EndpointChange(ed25519=True))
+    (key,) = [one.text for one in (await reads.endpoint(workspace, made.id)).public_keys]
+    async with on_socket(asgi.app()) as address:
+        said = [json.loads(line) for line in await run(program, URL=address, ENDPOINT=made.id)]
+        assert said == [[key], [key], [key], 1, [key], [key], 2, "Unreachable", [key]]
+        await changes.configure(workspace, made.id, EndpointChange(ed25519=False))
+        program = program[: program.index("const ask =")] + "await told();"
+        assert await run(program, URL=address, ENDPOINT=made.id) == ['"Unreachable"']
 
 
 async def test_what_is_handed_out_is_compiled_from_its_sources(anonymous, tmp_path):

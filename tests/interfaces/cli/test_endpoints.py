@@ -57,6 +57,37 @@ async def test_each_step_with_a_secret_leaves_an_audit_entry_without_it(servers,
     ]
 
 
+async def test_a_key_is_switched_on_and_replaced_and_each_step_noted(servers, workspace, monkeypatch):
+    made = await changes.create(workspace, "http://127.0.0.1:9001/", ["lead.created"])
+
+    async def said(*command):
+        done = await asyncio.to_thread(run, "endpoints", *command, made.id, "--json", **access(servers))
+        return done.returncode, json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+    code, told = await said("key", "stage")
+    assert (code, "not signed with a key" in told) == (1, True)
+    code, on = await said("configure", "--ed25519")
+    assert [one["state"] for one in on["public_keys"]] == ["present"]
+    code, staged = await said("key", "stage")
+    assert [one["state"] for one in staged] == ["present", "next"]
+    code, told = await said("key", "promote")
+    assert (code, "may not have the next key before" in told) == (1, True)
+    await db.rows(
+        "UPDATE webhook_endpoint SET public_keys = regexp_replace(public_keys, '(since\":\")....', '\\12001', 'g')"
+    )
+    code, promoted = await said("key", "promote")
+    assert [one["state"] for one in promoted] == ["former", "present"]
+    assert [one["kid"] for one in promoted] == [one["kid"] for one in staged]
+    assert await said("key", "discard") == (0, promoted[1:])
+    code, off = await said("configure", "--no-ed25519")
+    assert off["public_keys"] == []
+    noted = await db.rows("SELECT action, detail FROM audit_entry WHERE subject = $1 ORDER BY id", made.id)
+    assert [tuple(one) for one in noted] == [
+        ("endpoint.changed", "ed25519: False -> True"), ("endpoint.key_staged", ""), ("endpoint.key_promoted", ""),
+        ("endpoint.keys_discarded", ""), ("endpoint.changed", "ed25519: True -> False"),
+    ]  # fmt: skip
+
+
 async def test_configure_says_what_it_removed_and_leaves_an_audit_entry(servers, workspace):
     made = await changes.create(workspace, "http://127.0.0.1:9001/", ["lead.created"])
     await changes.configure(workspace, made.id, EndpointChange(headers={"X-Partner-Key": "sesame-77"}))

@@ -11,9 +11,10 @@ from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
-from leadwire.domain.webhooks import changes, history, receivers, stats
+from leadwire.domain.webhooks import changes, history, reads, receivers, signing_keys, stats
 from leadwire.domain.webhooks.samples import SAMPLES
-from leadwire.infrastructure import db, settings
+from leadwire.domain.webhooks.schema import PUBLISHED_BEFORE
+from leadwire.infrastructure import clock, db, settings
 from tests import jobs, make
 from tests.delivery.wired import endpoint
 
@@ -214,6 +215,30 @@ async def test_a_secret_is_rotated_on_the_screen(admin, workspace, receiver):
     assert staged == set(re.findall(r"whsec_[\w+/=]{40,}", page))
     seen = "SELECT count(*) FROM audit_entry WHERE action = 'endpoint.secret_seen'"
     assert await db.value(seen) == 3
+
+
+async def test_a_key_is_switched_on_and_replaced_on_the_screen(admin, workspace, receiver):
+    made = await endpoint(workspace, receiver.url)
+    address, form = f"/.well-known/leadwire/{made.id}/jwks.json", {"url": receiver.url, "event": "lead.created"}
+    assert "jwks.json" not in await admin.open(f"/webhooks/{made.id}/settings")
+    assert "Public keys" not in await admin.open(f"/webhooks/{made.id}/secret")
+    assert address in await admin.fill(f"/webhooks/{made.id}/settings", **form, ed25519="on")
+    page = await admin.open(f"/webhooks/{made.id}/secret")
+    (present,) = re.findall(r"whpk_[\w+/=]{44}", page)
+    assert address in page
+    assert "verified_by_key" in page
+    page = await admin.fill(f"/webhooks/{made.id}/secret/stage-key")
+    (_, staged) = re.findall(r"whpk_[\w+/=]{44}", page)
+    page = await admin.fill(f"/webhooks/{made.id}/secret/promote-key", 409)
+    assert "Receivers may not have the next key before" in page
+    with clock.at(clock.now() + PUBLISHED_BEFORE):
+        await signing_keys.promote(workspace, made.id)
+    assert re.findall(r"whpk_[\w+/=]{44}", await admin.open(f"/webhooks/{made.id}/secret")) == [present, staged]
+    assert re.findall(r"whpk_[\w+/=]{44}", await admin.fill(f"/webhooks/{made.id}/secret/discard-key")) == [staged]
+    noted = await db.rows("SELECT action FROM audit_entry WHERE action LIKE 'endpoint.key%' ORDER BY id")
+    assert [one["action"] for one in noted] == ["endpoint.key_staged", "endpoint.keys_discarded"]
+    assert "jwks.json" not in await admin.fill(f"/webhooks/{made.id}/settings", **form)
+    assert (await reads.endpoint(workspace, made.id)).public_keys == []
 
 
 async def test_another_workspace_s_endpoints_are_not_there(admin, wire, bot):

@@ -31,6 +31,9 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     secret = Bytea()  # sealed, see secret_box
     staged_secret = Bytea(null=True, default=None)  # the next one, during a rotation
     staged_at = Timestamptz(null=True, default=None)
+    signing_key = Bytea(null=True, default=None)  # of Ed25519, sealed; null: no such signature is wanted
+    next_signing_key = Bytea(null=True, default=None)
+    public_keys = Text(null=True, default=None)  # JSON: those of these two, and the former one; anybody may see them
     headers = Bytea(null=True, default=None)  # the customer's own, sealed JSON: they may hold a password
     certificate = Bytea(null=True, default=None)  # shown to the receiver: sealed PEM, with its chain and its key
     certificate_subject = Text(null=True, default=None)
@@ -63,9 +66,10 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
 
 
 SEALED: Final = (
-    WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.headers, WebhookEndpoint.certificate
+    WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.signing_key, WebhookEndpoint.headers,
+    WebhookEndpoint.certificate, WebhookEndpoint.next_signing_key,
 )  # fmt: skip
-"""Columns that `secret_box` seals."""
+"""Columns that `secret_box` seals; the last one is not needed to send."""
 
 # Ids are in the order of time, and have an index.
 _LATEST: Final = statement(

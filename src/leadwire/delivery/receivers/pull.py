@@ -115,10 +115,11 @@ async def _record(done: Sequence[Attempt], lease: str) -> list[Attempt]:
 
 def _to_send(row: db.Row) -> ClaimedDelivery:
     """What `take` has taken, with what it needs to be signed."""
-    sealed = row["secret"], row["staged_secret"], row["headers"]
-    secret, staged, headers = map(functools.partial(opened, row["endpoint_id"]), SEALED, sealed)
+    sealed = row["secret"], row["staged_secret"], row["signing_key"], row["headers"]
+    secret, staged, signer, headers = map(functools.partial(opened, row["endpoint_id"]), SEALED, sealed)
     plain = _delivery(row)._replace(body=row["body"], numbered=row["numbered"], sequence=row["sequence"])
-    return plain._replace(secret=secret, staged_secret=staged, headers=pairs(headers), claimed_at=row["taken_at"])
+    plain = plain._replace(secret=secret, staged_secret=staged, signing_key=signer)
+    return plain._replace(headers=pairs(headers), claimed_at=row["taken_at"])
 
 
 def _attempt(row: db.Row, outcome: Outcome, settings: Settings) -> Attempt:

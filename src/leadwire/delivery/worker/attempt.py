@@ -25,6 +25,7 @@ class ClaimedDelivery(NamedTuple):
     entry: Entry
     secret: str = ""
     staged_secret: str = ""  # '' for none
+    signing_key: str = ""  # the same
     headers: tuple[tuple[str, str], ...] = ()
     identity: Identity | None = None
     claimed: float = 0.0  # when, by `time.perf_counter`
@@ -122,6 +123,7 @@ def headers_of(job: ClaimedDelivery, prefix: str, at: datetime, traceparent: str
         traceparent=traceparent,
         test=job.test,
         sequence=job.sequence,
+        signing_key=job.signing_key,
     )
     headers.extend(job.headers)
     return headers

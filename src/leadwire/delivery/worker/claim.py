@@ -45,7 +45,7 @@ WITH asked AS (SELECT * FROM {ASKED}), claimed AS (
 )
 SELECT d.event_id, d.endpoint_id, d.attempts, e.url IS NULL OR coalesce(v.body, '') = '',
     (d.test OR e.enabled AND coalesce(e.paused_until, now()) <= now()) AND e.url NOT LIKE 'pull:%',
-    e.secret, e.staged_secret, e.headers, e.certificate,
+    e.secret, e.staged_secret, e.signing_key, e.headers, e.certificate,
     d.generation, d.test, d.subject, e.url, NOT e.open OR e.failing_since IS NOT NULL OR e.admission_window < 256,
     convert_to(v.body, 'UTF8'), v.traceparent, d.workspace_id, e.numbered AND NOT d.test, d.sequence,
     extract(epoch FROM d.created_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
@@ -115,7 +115,7 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, gone: Collec
     claimed, refused = Claim([], [], set()), list[Key]()
     for event_id, endpoint_id, attempts, ended, takes, *sealed_and_job in found:
         key = Key(event_id, endpoint_id, attempts)
-        sealed, job = sealed_and_job[:4], sealed_and_job[4:]
+        sealed, job = sealed_and_job[:5], sealed_and_job[5:]
         if ended:
             refused.append(key)
         elif not takes:
@@ -123,15 +123,16 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, gone: Collec
         else:
             times = (now, asked_at)
             try:
-                secret, staged, headers, pem = map(functools.partial(opened, endpoint_id), SEALED, sealed)
+                secret, staged, signer, headers, pem = map(functools.partial(opened, endpoint_id), SEALED, sealed)
             except OperatorError as error:  # it waits until our key is set right
-                names = ClaimedDelivery(by_key[key], "", "", (), None, *times, *job).names
+                names = ClaimedDelivery(by_key[key], "", "", "", (), None, *times, *job).names
                 telemetry.log("secret.unreadable", level=logging.ERROR, error=error, **names)
                 claimed.held.append(by_key[key])
                 claimed.unreadable.add(endpoint_id)
                 continue
             identity = Identity(endpoint_id, pem) if pem else None
-            claimed.jobs.append(ClaimedDelivery(by_key[key], secret, staged, pairs(headers), identity, *times, *job))
+            made = ClaimedDelivery(by_key[key], secret, staged, signer, pairs(headers), identity, *times, *job)
+            claimed.jobs.append(made)
     if refused:
         await _CANCEL.rows(**asked(refused), owner=owner)
     return claimed

@@ -20,7 +20,7 @@ from leadwire.delivery.outbox import Event
 from leadwire.delivery.receivers import pull
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
-from leadwire.domain.webhooks import custom_headers, reads
+from leadwire.domain.webhooks import custom_headers, reads, signing_keys
 from leadwire.domain.webhooks.samples import NAMED_SAMPLES, SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.infrastructure import clock, db, settings
@@ -72,6 +72,8 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
         removed = before.headers if moved and change.headers is UNSET else []
         if removed:
             values["headers"] = None
+        if (wanted := values.pop("ed25519", before.ed25519)) != before.ed25519:
+            values |= signing_keys.switched(endpoint_id, on=bool(wanted))
         if values:
             await rows.update(endpoint_id, values)
         if elsewhere and rows.is_strangers(url):

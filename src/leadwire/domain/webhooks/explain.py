@@ -84,7 +84,7 @@ async def request_headers(
     Custom headers are named, not shown, and so are signatures unless `signed`: a receiver takes them for ours. Raise
     NotFound when the endpoint is gone.
     """
-    secret, staged = await rotation.reveal(workspace, delivery.endpoint_id)
+    secret, staged, key = await rotation.signers(workspace, delivery.endpoint_id)
     last = delivery.history[-1] if delivery.history else None
     made = signing.headers(
         event_id=delivery.event_id,
@@ -97,6 +97,7 @@ async def request_headers(
         traceparent=delivery.traceparent,
         test=delivery.test,
         sequence=delivery.sequence,
+        signing_key=key,
     )
     shown = [(name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in made]
     return [*shown, *((name, _KEPT) for name in own)]

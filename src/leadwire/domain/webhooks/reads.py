@@ -10,8 +10,16 @@ from leadwire.delivery import table
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import custom_headers
-from leadwire.domain.webhooks.schema import SOON, Attempt, Delivery, DeliveryDetail, Endpoint
-from leadwire.infrastructure import clock, db
+from leadwire.domain.webhooks.schema import (
+    PUBLISHED_AFTER,
+    SOON,
+    Attempt,
+    Delivery,
+    DeliveryDetail,
+    Endpoint,
+    PublicKey,
+)
+from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import Invalid, NotFound
 
@@ -51,6 +59,10 @@ ORDER BY sequence""")
 _CERTIFICATES_ENDING: Final = sql("""
 SELECT id, certificate_subject, certificate_ends_at FROM webhook_endpoint WHERE certificate_ends_at < :before
 ORDER BY certificate_ends_at, id""")
+# What is published of an endpoint's keys, and where its workspace has gone.
+_PUBLIC_KEYS: Final = sql("""
+SELECT e.public_keys, w.moved_to FROM webhook_endpoint e JOIN workspace w ON w.id = e.workspace_id
+WHERE e.id = :endpoint_id""")
 # How the deliveries of some events stand; the range of ids leaves out the partitions of other days.
 _STATES: Final = sql("""
 SELECT event_id, endpoint_id, exact_state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
@@ -73,6 +85,19 @@ async def endpoint(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Return one endpoint. Raise NotFound."""
     missing = NotFound(f"There is no endpoint {endpoint_id}.")
     return _endpoint(await _ENDPOINT.one(missing, id=endpoint_id, workspace=workspace))
+
+
+async def public_keys(endpoint_id: str) -> tuple[list[PublicKey], str | None]:
+    """Return what anybody may verify an endpoint's deliveries with, and the address of the installation that has it
+    now, if it has moved. Raise NotFound, also where that address is not known.
+    """
+    missing = NotFound("There is no endpoint of this id with public keys.")
+    if not ids.is_id("we", endpoint_id):
+        raise missing
+    text, moved_to = await _PUBLIC_KEYS.one(missing, endpoint_id=endpoint_id)
+    if not (keys := _published(text)) or moved_to == "":
+        raise missing
+    return keys, moved_to
 
 
 async def dead_letters(
@@ -128,9 +153,15 @@ async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[
     return states
 
 
+def _published(text: str | None) -> list[PublicKey]:
+    kept = msgspec.json.decode(text or "[]", type=list[PublicKey])
+    return [one for one in kept if one.state != "former" or clock.parse(one.since) > clock.now() - PUBLISHED_AFTER]
+
+
 def _endpoint(row: db.Row) -> Endpoint:
     values = dict(row)
     values["headers"] = list(custom_headers.opened(values["id"], values["headers"]))
+    values["public_keys"] = _published(values["public_keys"])
     if values["paused_until"] and values["paused_until"].replace(tzinfo=UTC) <= clock.now():  # infinity has no zone
         values["paused_until"] = None  # the pause is over
     return Endpoint(*clock.texts(values.values()))

@@ -100,9 +100,9 @@ async def checkpoint(receiver: Receiver, after: int) -> Signed:
         raise Conflict("The deliveries of this endpoint have no numbers.", code="not_numbered")
     found = await checkpoints.read(receiver.workspace, receiver.endpoint_id, after)
     body = msgspec.json.encode(_Enveloped(found))
-    secret, staged = await rotation.reveal(receiver.workspace, receiver.endpoint_id)
-    at = int(clock.parse(found.at).timestamp())
-    return Signed(body, signing.signatures(ids.new("chk"), body, secret, staged, at, settings.get().header_prefix))
+    secret, staged, key = await rotation.signers(receiver.workspace, receiver.endpoint_id)
+    at, prefix = int(clock.parse(found.at).timestamp()), settings.get().header_prefix
+    return Signed(body, signing.signatures(ids.new("chk"), body, secret, staged, at, prefix, key))
 
 
 async def replay(receiver: Receiver, first: int, last: int) -> int:

@@ -18,7 +18,7 @@ from leadwire.infrastructure.db.statements import if_given, param, statement
 from leadwire.infrastructure.errors import Conflict, NotFound
 
 _SECRETS: Final = statement(
-    WebhookEndpoint.select(WebhookEndpoint.secret, WebhookEndpoint.staged_secret).where(
+    WebhookEndpoint.select(WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.signing_key).where(
         WebhookEndpoint.id == param("id"), if_given(WebhookEndpoint.workspace_id, "workspace")
     )
 )
@@ -61,9 +61,14 @@ async def discard(workspace: str | None, endpoint_id: str) -> Endpoint:
 
 async def reveal(workspace: str | None, endpoint_id: str) -> tuple[str, str | None]:
     """Return the secret and the staged one, to be shown to somebody who may see them. Raise NotFound."""
+    return (await signers(workspace, endpoint_id))[:2]
+
+
+async def signers(workspace: str | None, endpoint_id: str) -> tuple[str, str | None, str]:
+    """Return the two and the key of Ed25519, to sign with: it is shown to nobody. Empty for none. Raise NotFound."""
     row = await _secrets(workspace, endpoint_id)
-    secret, staged = map(functools.partial(table.opened, endpoint_id), table.SEALED, row)
-    return secret, staged or None
+    secret, staged, key = map(functools.partial(table.opened, endpoint_id), table.SEALED, row)
+    return secret, staged or None, key
 
 
 async def _secrets(workspace: str | None, endpoint_id: str) -> db.Row:

@@ -32,6 +32,13 @@ def verifiers() -> dict[str, str]:
 
 
 @functools.cache
+def key_verifiers() -> dict[str, str]:
+    """The same for what is signed with a key, in the languages that have a good Ed25519."""
+    found = {language: _FOLDER / f"{name}-key.txt" for name, language in LANGUAGES.items()}
+    return {language: path.read_text() for language, path in found.items() if path.exists()}
+
+
+@functools.cache
 def bodies() -> dict[str, str]:
     """Return the body that a delivery of each event kind would have."""
     samples = SAMPLES | NAMED_SAMPLES

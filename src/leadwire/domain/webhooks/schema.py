@@ -1,7 +1,8 @@
 """Endpoints, deliveries and attempts as operators and pages see them."""
 
+import base64
 from datetime import timedelta
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -9,7 +10,34 @@ from leadwire.delivery.states import ExactState, Outcome
 from leadwire.infrastructure import clock
 
 SOON: Final = timedelta(days=30)
+PUBLISHED_BEFORE: Final = timedelta(minutes=10)
+"""How long a key is published before it signs: a cache on the way, and then the receiver, may each keep what they have
+fetched for half of it.
+"""
+PUBLISHED_AFTER: Final = timedelta(days=1)
+"""How long a former key is still published. Each attempt is signed anew: what it signed is on its way for minutes."""
 REMOVED = "The address has another origin, so the custom headers were removed"
+
+
+class PublicKey(Struct, frozen=True):
+    """What deliveries can be verified with (Ed25519, RFC 8032). `x`: the key as in a JWK (RFC 8037), `kid`: its
+    thumbprint (RFC 7638), `since`: since when the state is that.
+    """
+
+    kid: str
+    x: str
+    state: Literal["next", "present", "former"]
+    since: str
+
+    @property
+    def text(self) -> str:
+        """As Standard Webhooks writes it."""
+        return f"whpk_{base64.b64encode(base64.urlsafe_b64decode(self.x + '=')).decode()}"
+
+    @property
+    def jwk(self) -> dict[str, str]:
+        """As a member of a key set (RFC 7517)."""
+        return {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": self.kid, "x": self.x}
 
 
 class Endpoint(Struct, frozen=True):
@@ -17,9 +45,10 @@ class Endpoint(Struct, frozen=True):
 
     `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
     without gaps. `rate_limit`: deliveries a minute. `headers`: names of its own ones. `staged_at`: since when a next
-    secret signs too. `token_at`: when its receiver's token was made. `certificate_...`: of the client certificate that
-    its receiver is shown. `paused_until`: when sending goes on, while its receiver asked for a pause with Retry-After;
-    the year 9999: not before its workspace is resumed. `new_host`: its host has not answered with a 2xx yet.
+    secret signs too. `token_at`: when its receiver's token was made. `public_keys`: what its deliveries are verified
+    with, where they are signed with a key. `certificate_...`: of the client certificate that its receiver is shown.
+    `paused_until`: when sending goes on, while its receiver asked for a pause with Retry-After; the year 9999: not
+    before its workspace is resumed. `new_host`: its host has not answered with a 2xx yet.
     """
 
     id: str
@@ -34,12 +63,18 @@ class Endpoint(Struct, frozen=True):
     headers: list[str]
     staged_at: str | None
     token_at: str | None
+    public_keys: list[PublicKey]
     certificate_subject: str | None
     certificate_ends_at: str | None
     failing_since: str | None
     paused_until: str | None
     new_host: bool
     created_at: str
+
+    @property
+    def ed25519(self) -> bool:
+        """Whether deliveries are also signed with a key that only Leadwire has."""
+        return bool(self.public_keys)
 
     @property
     def certificate_ends_soon(self) -> bool:
@@ -68,6 +103,7 @@ class EndpointChange(Struct, frozen=True, kw_only=True):
     events: list[str] | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     numbered: bool | UnsetType = UNSET
+    ed25519: bool | UnsetType = UNSET
     rate_limit: int | None | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
 

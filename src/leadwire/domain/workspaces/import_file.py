@@ -43,9 +43,9 @@ _LEFT_OUT: Final[dict[type[Table], frozenset[str]]] = {
         "code", "proven_at", "missing_since", "taken_over_until", "checked_at", "fault", "check_at",
     }),
     WebhookEndpoint: frozenset({
-        "enabled", "disabled_reason", "staged_at", "token_at", "certificate_subject", "certificate_ends_at",
-        "paused_until", "queued", "queued_from", "waiting_from", "ordered_from", "looked_at", "failing_since",
-        "failures",
+        "enabled", "disabled_reason", "staged_at", "token_at", "public_keys", "certificate_subject",
+        "certificate_ends_at", "paused_until", "queued", "queued_from", "waiting_from", "ordered_from", "looked_at",
+        "failing_since", "failures",
     }),
     EveryDelivery: frozenset({"sequence"}),  # numbers begin anew
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`leadwire endpoints secret`: replace a signing secret in two steps, so that every delivery can be verified. And
+"""`leadwire endpoints secret` and `key`: replace what signs in two steps, so that every delivery can be verified. And
 `leadwire endpoints token` and `certificate`.
 """
 
@@ -6,12 +6,13 @@ from typing import BinaryIO, Final
 
 import click
 
+from leadwire.domain.webhooks.schema import Endpoint
 from leadwire.infrastructure.errors import Conflict, OperatorError
 from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, audited, command
 
 with lazily():
-    from leadwire.domain.webhooks import certificates, reads, receivers, rotation
+    from leadwire.domain.webhooks import certificates, reads, receivers, rotation, signing_keys
 
 _FILE: Final = click.File("rb")
 
@@ -49,6 +50,41 @@ async def discard(endpoint_id: str) -> Result:
     async with audited("endpoint.secret_discarded", endpoint_id):
         endpoint = await rotation.discard(None, endpoint_id)
     return Result(endpoint, f"{endpoint_id} signs with its current secret only.")
+
+
+key = click.Group("key", help="Replace a key of Ed25519 in two steps.")
+
+
+@command(key, "stage")
+@click.argument("endpoint_id", metavar="ID")
+async def stage_key(endpoint_id: str) -> Result:
+    """Publish the next key. It signs nothing until it is promoted, which may be ten minutes later."""
+    async with audited("endpoint.key_staged", endpoint_id):
+        endpoint = await signing_keys.stage(None, endpoint_id)
+    return _keys(endpoint)
+
+
+@command(key, "promote")
+@click.argument("endpoint_id", metavar="ID")
+async def promote_key(endpoint_id: str) -> Result:
+    """Sign with the next key. The one before stays published for a day."""
+    async with audited("endpoint.key_promoted", endpoint_id):
+        endpoint = await signing_keys.promote(None, endpoint_id)
+    return _keys(endpoint)
+
+
+@command(key, "discard")
+@click.argument("endpoint_id", metavar="ID")
+async def discard_keys(endpoint_id: str) -> Result:
+    """Publish the present key alone: discard the next one, and withdraw former ones."""
+    async with audited("endpoint.keys_discarded", endpoint_id):
+        endpoint = await signing_keys.discard(None, endpoint_id)
+    return _keys(endpoint)
+
+
+def _keys(endpoint: Endpoint) -> Result:
+    lines = [f"{one.state:8}  {one.text}  since {one.since}" for one in endpoint.public_keys]
+    return Result(endpoint.public_keys, "\n".join(lines))
 
 
 @command()

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.endpoint_secrets import certificate, secret, token
+from leadwire.interfaces.cli.endpoint_secrets import certificate, key, secret, token
 from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
 from leadwire.interfaces.cli.trigger import result
@@ -27,6 +27,7 @@ endpoints = click.Group("endpoints", help="Webhook endpoints.")
 
 
 endpoints.add_command(secret)
+endpoints.add_command(key)
 endpoints.add_command(token)
 endpoints.add_command(certificate)
 
@@ -84,6 +85,7 @@ _HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable.
 @click.option("--event", "events", multiple=True, help=_EVENTS_HELP)
 @click.option("--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order.")
 @click.option("--numbered/--unnumbered", default=None, help="Number its deliveries without gaps.")
+@click.option("--ed25519/--no-ed25519", default=None, help="Also sign with a key, for receivers without the secret.")
 @click.option("--rate", "rate_limit", callback=_rate, help="Maximum deliveries a minute, or `none`.")
 @click.option("--header", "headers", multiple=True, callback=_headers, metavar="NAME:VALUE", help=_HEADERS_HELP)
 @click.option("--no-headers", is_flag=True, help="Remove all custom headers.")
@@ -165,6 +167,7 @@ def _line(endpoint: Endpoint) -> str:
     more = [
         "ordered" if endpoint.ordered else "",
         "numbered" if endpoint.numbered else "",
+        "Ed25519" if endpoint.ed25519 else "",
         f"{endpoint.rate_limit} a minute" if endpoint.rate_limit else "",
         "new host" if endpoint.new_host else "",
         f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",

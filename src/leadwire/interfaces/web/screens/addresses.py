@@ -1,15 +1,23 @@
-"""The addresses that webhooks come from, for receivers behind a firewall. Anybody may read them."""
+"""What receivers may know of webhooks: the addresses that they come from, for firewalls, and the keys to verify them.
+Anybody may read both.
+"""
 
 from typing import Any, Final
 
-from litestar import Request
+from litestar import Request, Response
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
 
+from leadwire.domain.webhooks import reads
+from leadwire.domain.webhooks.schema import PUBLISHED_BEFORE
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.web.page_context import PageResponse, render_page
+from leadwire.interfaces.web.page_context import PageResponse, redirect, render_page
+
+KEYS: Final = "/.well-known/leadwire/{}/jwks.json"
+_KEPT: Final = [(b"cache-control", b"public, max-age=%d" % (PUBLISHED_BEFORE.total_seconds() / 2))]
 
 
 @get("/webhooks/addresses")
@@ -24,6 +32,15 @@ async def file() -> JSONResponse[dict[str, list[str]]]:
     return JSONResponse({"addresses": _addresses()})
 
 
+@get(KEYS.format("{endpoint_id:str}"))
+async def public_keys(endpoint_id: FromPath[str]) -> Response[Any]:
+    """A JWK set (RFC 7517) of an endpoint. Where its workspace has gone to another installation, that one has it."""
+    keys, moved_to = await reads.public_keys(endpoint_id)
+    if moved_to:
+        return redirect(moved_to + KEYS.format(endpoint_id))
+    return JSONResponse({"keys": [one.jwk for one in keys]}, headers=_KEPT, kind=b"application/jwk-set+json")
+
+
 def _addresses() -> list[str]:
     """Networks, a single address without its length. Raise NotFound where the operator has named none."""
     if not (known := settings.get().egress_addresses):
@@ -31,5 +48,5 @@ def _addresses() -> list[str]:
     return [str(one.network_address) if one.num_addresses == 1 else str(one) for one in known]
 
 
-OPEN: Final[list[HTTPRouteHandler]] = [page, file]
+OPEN: Final[list[HTTPRouteHandler]] = [page, file, public_keys]
 """Pages that anybody may open."""

@@ -5,7 +5,17 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.webhooks import certificates, changes, history, reads, receivers, rotation, samples, stats
+from leadwire.domain.webhooks import (
+    certificates,
+    changes,
+    history,
+    reads,
+    receivers,
+    rotation,
+    samples,
+    signing_keys,
+    stats,
+)
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
@@ -20,6 +30,9 @@ _ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, s
     "stage": (rotation.stage, "endpoint.secret_staged", "The next secret signs beside the present one."),
     "promote": (rotation.promote, "endpoint.secret_promoted", "The old secret signs nothing any more."),
     "discard": (rotation.discard, "endpoint.secret_discarded", "The staged secret is forgotten."),
+    "stage-key": (signing_keys.stage, "endpoint.key_staged", "The next key is published, and signs nothing yet."),
+    "promote-key": (signing_keys.promote, "endpoint.key_promoted", "The next key signs from now on."),
+    "discard-key": (signing_keys.discard, "endpoint.keys_discarded", "Only the key that signs is published."),
 }
 
 
@@ -87,6 +100,7 @@ async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
         events=context.form.all("event"),
         ordered=context.form.on("ordered"),
         numbered=context.form.on("numbered"),
+        ed25519=context.form.on("ed25519"),
         rate_limit=context.form.number("rate_limit"),
     )
     changed = await changes.configure(context.workspace, endpoint_id, change)
@@ -160,7 +174,7 @@ async def reveal(context: PageContext, shown: Endpoint, template: str) -> PageRe
     """A page with the endpoint's secrets, and how a receiver checks with them. That they were looked at is noted."""
     async with audit.transaction(context.me, "endpoint.secret_seen", shown.id):
         present, staged = await rotation.reveal(context.workspace, shown.id)
-    return await context.render(template, endpoint=shown, secret=present, staged=staged, snippets=samples.verifiers())
+    return await context.render(template, endpoint=shown, secret=present, staged=staged, code=samples)
 
 
 @action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")

@@ -35,6 +35,7 @@ from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
 from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.domain.bots.changes import counts  # noqa: E402
 from leadwire.infrastructure import clock, db, redis_pool, settings  # noqa: E402
+from leadwire.infrastructure.db import engine  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from leadwire.infrastructure.jobs import runner  # noqa: E402
 from leadwire.infrastructure.rate_limit import Bucket  # noqa: E402
@@ -77,7 +78,13 @@ def servers() -> Iterator[Services]:
 
 @pytest.fixture(scope="session")
 async def connected(servers: Services) -> AsyncIterator[None]:
-    """The pool and the Redis client, on migrated tables."""
+    """The pool and the Redis client, on migrated tables.
+
+    Requests have the time that a wait of a test has: a busy machine may stop a statement for longer than a customer
+    would wait. Tests of these limits set their own.
+    """
+    for role in ("api", "pages"):
+        pytest.MonkeyPatch().setitem(engine.LIMITS, role, 240.0)
     await db.open_pool(f"{servers.database_url}&search_path=public,test_clock,pg_catalog", 10)
     await DatabaseClock.install()
     await migrate()

@@ -238,7 +238,6 @@ async def test_a_page_whose_statement_takes_too_long_says_so(agent, monkeypatch)
 
     monkeypatch.setattr(reads, "search", slow)
     monkeypatch.setitem(LIMITS, "pages", 0.5)
-    monkeypatch.setitem(LIMITS, "api", None)
     answer = await agent.get("/leads")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert "took too long" in answer.text

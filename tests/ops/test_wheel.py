@@ -38,7 +38,8 @@ def test_the_wheel_of_the_client_is_small_typed_and_needs_two_packages(tmp_path)
     assert held == {f"leadwire_client/{path.name}" for path in [*source.glob("*.py"), source / "py.typed"]}
     metadata = archive.read(f"leadwire_client-{leadwire_client.__version__}.dist-info/METADATA").decode().splitlines()
     needs = [line.partition(": ")[2] for line in metadata if line.startswith("Requires-Dist")]
-    assert [re.split("[<>]", need)[0] for need in needs] == ["httpx", "msgspec"]
+    assert [re.split("[<>]", need)[0] for need in needs if "extra ==" not in need] == ["httpx", "msgspec"]
+    assert [re.split("[<>]", need)[0] for need in needs if "extra == 'ed25519'" in need] == ["cryptography"]
     assert "License-Expression: Apache-2.0" in metadata
 
 

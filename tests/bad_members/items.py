@@ -15,8 +15,9 @@ from leadwire.domain.mail import changes as mail
 from leadwire.domain.notices.changes import addresses
 from leadwire.domain.privacy import retention
 from leadwire.domain.search.changes import LOCK
-from leadwire.domain.webhooks import redrives
+from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
+from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids, jobs
 from tests import make
 from tests.delivery.wired import endpoint
@@ -97,6 +98,12 @@ async def _redrive(workspace: str) -> None:
     await redrives.start(workspace, Selection(endpoint_id=endpoint_id), 1000)
 
 
+async def _auto_redrive(workspace: str) -> None:
+    endpoint_id = await _delivery(workspace)
+    await changes.configure(workspace, endpoint_id, EndpointChange(auto_redrive=True))
+    await make.ended(str(await db.value(_EVENT, endpoint_id)), endpoint_id, "dead")
+
+
 async def _domain(workspace: str) -> None:
     await domains.add(workspace, f"{workspace.replace('_', '-')}.example")
     await db.rows("UPDATE email_domain SET check_at = now() - interval '1 s'")  # it is stored rounded: not due yet
@@ -145,6 +152,7 @@ ITEMS: Final = {
         "DELETE",
         "SELECT count(*) = 0 FROM audit_entry WHERE workspace_id = $1 AND action = 'thing.done'",
     ),
+    "auto_redrive": Item(_auto_redrive, "delivery", "INSERT", _STATE.format("waiting")),
     "bulk_change": Item(
         _bulk_change, "bulk_change", "UPDATE", "SELECT state = 'finished' FROM bulk_change WHERE workspace_id = $1"
     ),

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire.delivery import erase, redrive
+from leadwire.delivery import auto_redrive, erase, redrive
 from leadwire.delivery.endpoints import changes as endpoint_rows
 from leadwire.delivery.receivers import pull
 from leadwire.delivery.worker.quarantine import release
@@ -50,6 +50,18 @@ async def release_(case: Case) -> None:
 @operation(OPERATIONS, "dead claimed before numbered_dead")
 async def redrive_event(case: Case) -> None:
     await redrive.redrive_event(case.start.workspace, case.start.event_id)
+
+
+@operation(OPERATIONS, "dead claimed before numbered_dead expired", db.Locked)
+async def auto_redrive_(case: Case) -> None:
+    """A probe, and then the redrive of all, as if something had been answered."""
+    endpoint_id = case.start.endpoint_id
+    await db.rows("UPDATE webhook_endpoint SET auto_redrive_since = '-infinity' WHERE id = $1", endpoint_id)
+    await auto_redrive.step(endpoint_id, "")
+    await db.rows("UPDATE webhook_endpoint SET failing_since = NULL WHERE id = $1", endpoint_id)
+    await auto_redrive.step(endpoint_id, "1 ")
+    for row in await db.rows("SELECT id FROM redrive_job WHERE died_since IS NOT NULL AND state = 'running'"):
+        await redrive.step(row["id"])
 
 
 async def _job(case: Case, *, replay: bool) -> None:

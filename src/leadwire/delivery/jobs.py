@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from leadwire.delivery import metrics, redrive
+from leadwire.delivery import auto_redrive, metrics, redrive
 from leadwire.delivery.endpoints import discard
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.jobs import Again, Claimed, job
@@ -19,6 +19,12 @@ async def take_on(job: Claimed) -> Again | None:
         metrics.REDRIVEN.inc(moved)
         telemetry.log("batch.redriven", deliveries=moved)
     return None if ended else Again(_EVERY if moved else _IDLE)
+
+
+@job("auto_redrive", at_once=2, find=auto_redrive.failed)
+async def send_again(job: Claimed) -> Again | None:
+    """Try one dead letter of an endpoint now and then, and begin a redrive of all once it answers."""
+    return await auto_redrive.step(job.key, job.place)
 
 
 @job("discard", at_once=2, find=discard.asked)

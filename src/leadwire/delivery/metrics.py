@@ -25,6 +25,10 @@ ADDED: Final = counter(
 )
 RECONCILED: Final = counter("deliveries_reconciled", "Deliveries that Redis had lost, queued again.")
 REDRIVEN: Final = counter("deliveries_redriven", "Deliveries scheduled again by redrive jobs.")
+AUTO_REDRIVES: Final = counter(
+    "auto_redrives", "Dead letters sent once to see whether their endpoint answers, and redrives begun when one did.",
+    "what", values=("probe", "redrive"),
+)  # fmt: skip
 HOP_SECONDS: Final = histogram(
     "hop_duration_seconds",
     "Time of each hop. commit: from recording an event to its commit. relay: to its deliveries. claim: from queued to"

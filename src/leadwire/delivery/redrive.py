@@ -4,6 +4,7 @@ A batch and the job's place after it are one transaction, so a job never does an
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
@@ -13,7 +14,7 @@ from piccolo.table import Table
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.states import State
 from leadwire.delivery.streams import push
-from leadwire.infrastructure import batches, clock, db, ids, jobs
+from leadwire.infrastructure import batches, db, ids, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, named, param, sql, statement
 
@@ -31,6 +32,9 @@ class RedriveJob(Table, db=DB, tablename="redrive_job"):
     outcomes = Array(Text(), null=True, default=None)
     first_event = Text()  # the range of event ids, which is one of time
     end_event = Text()
+    died_since = Timestamptz(
+        null=True, default=None
+    )  # nobody has started it: what has died since then (`auto_redrive`)
     per_second = Integer()
     state = Text()
     total = Integer()  # when it was made: more may have died since, or been sent by hand
@@ -44,25 +48,30 @@ class RedriveJob(Table, db=DB, tablename="redrive_job"):
 
 _LONGEST_STEP: Final = 5.0  # seconds' worth at once, after a pause of the process
 _BIGGEST_STEP: Final = 2000  # deliveries
+_UNDER_WAY: Final = 50  # deliveries of a job that nobody has started
+TIMES: Final = 3
+"""How often a delivery is sent again by itself."""
 _TRIES: Final = 5  # of a step, in half a minute, before it goes on without those that fail
 
 _RUNNING: Final = sql("SELECT id, workspace_id FROM redrive_job WHERE state = 'running'")
 
-# The dead letters that meet the criteria.
-_DEAD: Final = """
+# The dead letters that meet the criteria. Where nobody has started the job, they are none once it may not go on.
+_DEAD: Final = f"""
 FROM delivery_result d JOIN webhook_endpoint e ON e.id = d.endpoint_id
 WHERE d.workspace_id = :workspace_id AND d.state = 'dead' AND NOT d.test
   AND d.event_id >= :first_event AND d.event_id < :end_event
   AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)
   AND (:kinds::text[] IS NULL OR EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.kind = ANY(:kinds)))
-  AND (:outcomes::text[] IS NULL OR d.last_outcome = ANY(:outcomes))"""
+  AND (:outcomes::text[] IS NULL OR d.last_outcome = ANY(:outcomes))
+  AND (:died_since::timestamptz IS NULL OR d.finished_at >= :died_since AND d.generation <= {TIMES} AND e.enabled
+    AND e.auto_redrive_since IS NOT NULL AND coalesce(e.failing_since, now()) > now() - interval '1 minute')"""
 
 # The events that an endpoint could have had, by the same criteria; without kinds, those it subscribes to now.
 _PAST: Final = """
 FROM event v JOIN webhook_endpoint e ON e.id = :endpoint_id AND e.workspace_id = v.workspace_id
 WHERE v.workspace_id = :workspace_id AND v.id >= :first_event AND v.id < :end_event
   AND v.kind = ANY(coalesce(:kinds::text[], e.events)) AND :outcomes::text[] IS NULL
-  AND v.test_endpoint_id IS NULL AND e.id IS DISTINCT FROM v.subject
+  AND v.test_endpoint_id IS NULL AND e.id IS DISTINCT FROM v.subject AND :died_since::timestamptz IS NULL
   AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)"""
 
 # The next batch of dead letters; of past events.
@@ -103,7 +112,9 @@ _DELETE_JOBS: Final = statement(RedriveJob.delete().where(RedriveJob.workspace_i
 
 
 class Criteria(NamedTuple):
-    """What a job sends: a workspace's, within a range of event ids; None is any endpoint, kind or last outcome."""
+    """What a job sends: a workspace's, within a range of event ids; None is any endpoint, kind or last outcome.
+    With `died_since`, what has died since then and may be sent again by itself.
+    """
 
     workspace_id: str
     first_event: str
@@ -111,6 +122,7 @@ class Criteria(NamedTuple):
     endpoint_id: str | None
     kinds: list[str] | None
     outcomes: list[str] | None
+    died_since: datetime | None = None
 
 
 class Step(NamedTuple):
@@ -128,7 +140,7 @@ async def count(criteria: Criteria, *, replay: bool) -> int:
 async def create(criteria: Criteria, per_second: int, *, replay: bool) -> str:
     """Make a job, which has ended when nothing matches. Return its id."""
     total = await count(criteria, replay=replay)
-    values = {"id": ids.new("job"), "per_second": per_second, "total": total, "now": clock.now(), "replay": replay}
+    values = {"id": ids.new("job"), "per_second": per_second, "total": total, "replay": replay}
     async with db.transaction():
         await _INSERT.rows(**criteria._asdict(), **values, state="running" if total else "finished")
         if total:
@@ -150,11 +162,13 @@ async def delete_jobs(workspace: str) -> None:
     await _DELETE_JOBS.rows(workspace=workspace)
 
 
-async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> int:
-    """Let the dead letters of one event wait again. Return how many there were."""
+async def redrive_event(
+    workspace: str | None, event_id: str, endpoint_id: str | None = None, *, once: bool = False
+) -> int:
+    """Let the dead letters of one event wait again; `once`: for one more attempt. Return how many there were."""
     async with db.transaction():
         batch = await _DEAD_OF_EVENT.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id)
-        return await _again(batch, replay=False)
+        return await _again(batch, replay=False, once=once)
 
 
 async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> int:
@@ -191,7 +205,7 @@ async def step(job_id: str, tries: int = 0) -> Step:
     """
     async with db.transaction():
         await due.PATIENCE.rows()
-        job = await _JOB.row(longest=_LONGEST_STEP, id=job_id)
+        job = await _JOB.row(longest=_LONGEST_STEP, under_way=_UNDER_WAY, id=job_id)
         if job is None:
             return Step(0, ended=True)
         allowed = min(int(job["allowed"]), _BIGGEST_STEP)
@@ -210,14 +224,14 @@ async def step(job_id: str, tries: int = 0) -> Step:
         return Step(len(batch), ended=finished)
 
 
-async def _again(batch: Sequence[db.Row], *, replay: bool, states: Sequence[State] = ()) -> int:
+async def _again(batch: Sequence[db.Row], *, replay: bool, states: Sequence[State] = (), once: bool = False) -> int:
     """Let these (event, endpoint) wait again. Return how many do; in an order, what comes after them waits for them."""
     states = states or (("delivered", "dead") if replay else ("dead",))
     if not batch:
         return 0
     asked, known = await _lock(batch)
     db.after_commit(push.wake_relay)
-    again = await _AGAIN.rows(**asked, states=states, replay=replay)
+    again = await _AGAIN.rows(**asked, states=states, replay=replay, once=once)
     if any(known.values()):
         await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
     return len(again)

@@ -8,7 +8,8 @@ JOIN delivery d USING (event_id, endpoint_id) WHERE d.event_id = ANY(:events::te
 ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d
 
 -- again: let deliveries wait again, as a new generation
--- Those that have ended in one of :states, and with :replay those that have never been.
+-- Those that have ended in one of :states, and with :replay those that have never been. With :once a generation goes on:
+-- its attempts are used up, so that it ends with the next one, whatever comes of it.
 WITH asked AS (
     SELECT a.event_id, e.id AS endpoint_id, v.workspace_id, CASE WHEN e.ordered THEN v.subject END AS subject,
         CASE WHEN e.ordered AND v.subject IS NOT NULL THEN v.position END AS position
@@ -19,11 +20,12 @@ WITH asked AS (
     DELETE FROM delivery_result d USING asked a
     WHERE d.event_id = ANY(:events::text[]) AND d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id
       AND d.event_id BETWEEN :first AND :last AND d.state = ANY(:states::text[])
-    RETURNING d.event_id, d.endpoint_id, d.generation, d.sequence
+    RETURNING d.event_id, d.endpoint_id, d.generation, d.attempts, d.sequence
 ), again AS (
-    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, generation, subject, position, due_at,
+    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, generation, attempts, subject, position, due_at,
         sequence)
-    SELECT a.event_id, a.endpoint_id, a.workspace_id, 'waiting', coalesce(ended.generation, 0) + 1, a.subject,
+    SELECT a.event_id, a.endpoint_id, a.workspace_id, 'waiting', coalesce(ended.generation, 0) + (NOT :once)::int,
+        CASE WHEN :once THEN ended.attempts ELSE 0 END, a.subject,
         a.position, CASE WHEN a.subject IS NULL THEN now() ELSE 'infinity' END, ended.sequence
     FROM asked a LEFT JOIN ended USING (event_id, endpoint_id)
     WHERE ended.event_id IS NOT NULL OR :replay AND NOT EXISTS (SELECT 1 FROM delivery_result d
@@ -41,8 +43,15 @@ WITH asked AS (
 SELECT endpoint_id, subject FROM again
 
 -- job: a job that runs, and how many deliveries its rate allows by now
-SELECT *, least(:longest, extract(epoch FROM now() - stepped_at)::float8) * per_second AS allowed FROM redrive_job
-WHERE id = :id AND state = 'running' FOR UPDATE
+-- One that nobody has started goes at the pace of its receiver: only so many of its deliveries are under way at a time,
+-- and none is added while anything waits for its turn.
+SELECT *, least(least(:longest, extract(epoch FROM now() - stepped_at)::float8) * per_second, (
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
+            AND d.due_at >= e.waiting_from AND d.due_at <= now()) THEN 0
+        ELSE least(1 + e.rate_limit / 120, :under_way - (SELECT count(*) FROM delivery d
+            WHERE d.endpoint_id = e.id AND d.state = 'queued' AND d.generation > 1 AND d.attempts = 0)) END
+    FROM webhook_endpoint e WHERE e.id = redrive_job.endpoint_id AND redrive_job.died_since IS NOT NULL)) AS allowed
+FROM redrive_job WHERE id = :id AND state = 'running' FOR UPDATE
 
 -- dead_of_event: the dead letters of an event
 SELECT event_id, endpoint_id FROM delivery_result
@@ -60,7 +69,7 @@ UPDATE redrive_job SET done = done + :moved, after_event = :after_event, after_e
 WHERE id = :id
 
 -- insert: a job whose first step may begin at once, with a second's worth
-INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, kinds, outcomes, replay, per_second,
-    state, total, stepped_at, created_at, updated_at)
-VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :outcomes, :replay, :per_second,
-    :state, :total, now() - interval '1 second', :now, :now)
+INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, kinds, outcomes, died_since, replay,
+    per_second, state, total, stepped_at, created_at, updated_at)
+VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :outcomes, :died_since, :replay,
+    :per_second, :state, :total, now() - interval '1 second', now(), now())

@@ -43,7 +43,7 @@ async def worked(pair, workspace, wire, receiver, monkeypatch):
     async with signed_in(workspace, "admin", "ada@example.org"):
         pass
     bot = (await published(workspace)).id
-    for change in ({}, {"ordered": True}, {"numbered": True}):
+    for change in ({}, {"ordered": True}, {"numbered": True, "auto_redrive": True}):
         made = await endpoint(
             workspace, f"{receiver.url}/{len(change)}{''.join(change)}", "lead.created", "lead.updated"
         )

@@ -13,6 +13,8 @@ from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.accounts.domains import changes as domain_changes
 from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.bots import changes as bots
+from leadwire.domain.webhooks import changes as webhooks
+from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.domain.workspaces import changes, export_file, import_file
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
@@ -30,7 +32,8 @@ async def exported(workspace, wire, receiver, tmp_path, monkeypatch):
         pass
     bot = (await published(workspace)).id
     await bots.add_faq_entry(workspace, bot, "Open?", "Yes.")
-    await endpoint(workspace, receiver.url)
+    made = await endpoint(workspace, receiver.url)
+    await webhooks.configure(workspace, made.id, EndpointChange(numbered=True, auto_redrive=True))
     user = await db.value("SELECT id FROM user_account")
     for _ in range(3):
         lead = await make.somebody(workspace, bot)
@@ -74,9 +77,11 @@ async def test_what_an_export_does_not_have_is_made_anew(exported, workspace):
     states = [sent["state"] for event in before.values() for sent in event["deliveries"]]
     assert {"delivered", "queued"} == set(states)
     await import_file.read(exported)
-    (found,) = await db.rows("SELECT secret, id, enabled, numbered, queued FROM webhook_endpoint")
+    (found,) = await db.rows(
+        "SELECT secret, id, enabled, numbered, auto_redrive_since < now(), queued FROM webhook_endpoint"
+    )
     assert opened(found["id"], WebhookEndpoint.secret, found["secret"]).startswith("whsec_")
-    assert tuple(found)[2:] == (False, False, 0)
+    assert tuple(found)[2:] == (False, True, True, 0)
     assert await reads.listed() == []
     after = {
         row["state"]: row["count"] for row in await db.rows("SELECT state, count(*) FROM delivery_result GROUP BY 1")

@@ -91,12 +91,13 @@ async def test_a_key_is_switched_on_and_replaced_and_each_step_noted(servers, wo
 async def test_configure_says_what_it_removed_and_leaves_an_audit_entry(servers, workspace):
     made = await changes.create(workspace, "http://127.0.0.1:9001/", ["lead.created"])
     await changes.configure(workspace, made.id, EndpointChange(headers={"X-Partner-Key": "sesame-77"}))
-    command = ("endpoints", "configure", made.id, "--url", "http://127.0.0.1:9002/", "--json")
+    command = ("endpoints", "configure", made.id, "--url", "http://127.0.0.1:9002/", "--auto-redrive", "--json")
     done = await asyncio.to_thread(run, *command, **access(servers))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["removed_headers"] == ["X-Partner-Key"]
     noted = await db.row("SELECT actor, subject, detail FROM audit_entry WHERE action = 'endpoint.changed'")
-    told = "url: http://127.0.0.1:9001/ -> http://127.0.0.1:9002/; headers: X-Partner-Key -> none"
+    told = "url: http://127.0.0.1:9001/ -> http://127.0.0.1:9002/; auto_redrive: False -> True"
+    told += "; headers: X-Partner-Key -> none"
     assert tuple(noted) == ("operator", made.id, told)
 
 

@@ -128,11 +128,13 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
     made = await endpoint(workspace, receiver.url)
     await admin.open(f"/webhooks/{made.id}")
     form = {"url": receiver.url, "event": ["lead.deleted"], "ordered": "on", "numbered": "on", "rate_limit": "60"}
+    form |= {"auto_redrive": "on"}
     await admin.fill(f"/webhooks/{made.id}/settings", **form)
     await admin.fill(f"/webhooks/{made.id}/headers", headers="X-Token: sesame-77\nX-Other: d: e")
     kept = await changes.reads.endpoint(workspace, made.id)
-    assert (kept.events, kept.ordered, kept.numbered, kept.rate_limit, kept.headers) == (
+    assert (kept.events, kept.ordered, kept.numbered, kept.auto_redrive, kept.rate_limit, kept.headers) == (
         ["lead.deleted"],
+        True,
         True,
         True,
         60,

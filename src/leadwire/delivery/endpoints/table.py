@@ -61,6 +61,7 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     new_host = Boolean(default=False)  # its host has not answered this workspace with a 2xx yet
     failing_since = Timestamptz(null=True, default=None)
     failures = Integer(default=0)  # failed attempts since then
+    auto_redrive_since = Timestamptz(null=True, default=None)  # what dies from then on is sent again by itself
     created_at = Timestamptz()
     updated_at = Timestamptz()
 

@@ -16,7 +16,7 @@ from leadwire.delivery.endpoints import discard, due
 from leadwire.delivery.endpoints.table import FAILING_ATTEMPTS, FAILING_DAYS, LARGEST_WINDOW
 from leadwire.delivery.worker import hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
-from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure import db, jobs, settings, telemetry
 from leadwire.infrastructure.db.statements import lists, named
 
 _MADE: Final = (
@@ -28,14 +28,15 @@ _LONGEST_PAUSE: Final = 3600.0  # seconds
 
 
 async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
-    """Write down what came of `done`, claimed by `owner`. Return those that counted and ended in a dead letter."""
+    """Write down what came of `done`, claimed by `owner`. Return those that counted and made a dead letter."""
     done = sorted(done, key=lambda one: one.job.entry.key)  # whoever locks several deliveries takes them in this order
     settled = await _record_with_health(done, owner)
     observe.count_attempts(done)
     hourly_stats.add(settled)
     metrics.FENCED.inc(len(done) - len(settled))
     metrics.RETRIED.inc(sum(one.next.state == "waiting" for one in settled))
-    dead = [one for one in settled if one.next.state == "dead" and not one.job.test]
+    most = len(settings.get().retry_schedule) + 1  # whoever has had more was dead before
+    dead = [one for one in settled if one.next.state == "dead" and not one.job.test and one.job.number <= most]
     for one in dead:
         metrics.DEAD_LETTERED.labels(one.outcome).inc()
     return dead
@@ -92,7 +93,8 @@ async def note_health(settled: Sequence[Attempt]) -> None:
     said = [(endpoint_id, *_said(made)) for endpoint_id, made in by_endpoint.items()]
     limits = {"largest": LARGEST_WINDOW, "attempts": FAILING_ATTEMPTS, "days": FAILING_DAYS}
     updated = await _HEALTH.rows(**lists("ids successes failures gone pauses answered", said), **limits)
-    for endpoint_id, workspace, reason in updated:
+    await jobs.add_all("auto_redrive", [jobs.Offer(*row[:2]) for row in updated if row["recovered"]])
+    for endpoint_id, workspace, reason, _ in updated:
         if reason:
             db.after_commit(functools.partial(_disabled, endpoint_id, workspace, reason))
 

@@ -57,6 +57,7 @@ WITH verdict AS (
         CASE WHEN successes > 0 THEN NULL WHEN asked.failures > 0 THEN coalesce(e.failing_since, now())
             ELSE e.failing_since END AS failing_since,
         CASE WHEN successes > 0 THEN 0 ELSE e.failures + asked.failures END AS failures,
+        asked.successes > 0 AND e.failing_since IS NOT NULL AND e.auto_redrive_since IS NOT NULL AS recovered,
         CASE WHEN NOT e.enabled THEN NULL WHEN asked.gone THEN 'gone'
             WHEN successes = 0 AND asked.failures > 0 AND e.failures + asked.failures >= :attempts
                 AND e.failing_since <= now() - make_interval(days => :days) THEN 'failing'
@@ -76,4 +77,4 @@ UPDATE webhook_endpoint e SET
 FROM verdict v WHERE e.id = v.id AND (pause > 0 OR v.reason IS NOT NULL OR known
     OR (e.admission_window, e.failing_since, e.failures)
         IS DISTINCT FROM (least(:largest, v.admission_window + v.successes), v.failing_since, v.failures))
-RETURNING e.id, e.workspace_id, v.reason
+RETURNING e.id, e.workspace_id, v.reason, v.recovered

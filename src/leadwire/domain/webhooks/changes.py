@@ -74,6 +74,9 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
             values["headers"] = None
         if (wanted := values.pop("ed25519", before.ed25519)) != before.ed25519:
             values |= signing_keys.switched(endpoint_id, on=bool(wanted))
+        again = bool(values.pop("auto_redrive", before.auto_redrive))
+        if again != before.auto_redrive:
+            values["auto_redrive_since"] = clock.now() if again else None
         if values:
             await rows.update(endpoint_id, values)
         if elsewhere and rows.is_strangers(url):

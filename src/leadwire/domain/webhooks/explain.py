@@ -41,6 +41,7 @@ _NEXT: Final[dict[ExactState, str]] = {
     "dead": "Nothing by itself: all attempts are used up. Fix the cause, then send it again.",
     "cancelled": "Nothing: the endpoint was removed, or the person or content erased, before it arrived.",
 }
+_AGAIN: Final = "It is sent again by itself, once your server answers with a 2xx."
 
 
 class Hop(Struct, frozen=True):
@@ -58,13 +59,15 @@ class Timeline(Struct, frozen=True):
     next: str
 
 
-def timeline(delivery: DeliveryDetail, schedule: Sequence[int], *, paused: bool) -> Timeline:
-    """Return what happened to one delivery and what comes next: the retry schedule, or its endpoint's pause."""
+def timeline(delivery: DeliveryDetail, schedule: Sequence[int], *, paused: bool, by_itself: bool) -> Timeline:
+    """Return what happened to one delivery and what comes next: the retry schedule, or its endpoint's pause.
+
+    `by_itself`: it is dead, and will be sent again without a person.
+    """
     first = next((a for a in delivery.history if a.counted), None)
     last = next((a for a in reversed(delivery.history) if a.counted), None)
-    return Timeline(
-        _hops(delivery, first), meaning(last) if last else "", _next(delivery, last, schedule, paused=paused)
-    )
+    following = _AGAIN if by_itself else _next(delivery, last, schedule, paused=paused)
+    return Timeline(_hops(delivery, first), meaning(last) if last else "", following)
 
 
 def meaning(attempt: Attempt) -> str:

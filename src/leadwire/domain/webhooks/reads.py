@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 
-from leadwire.delivery import table
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import custom_headers
@@ -19,7 +18,7 @@ from leadwire.domain.webhooks.schema import (
     Endpoint,
     PublicKey,
 )
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import clock, db, ids, settings
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import Invalid, NotFound
 
@@ -28,11 +27,18 @@ _COLUMNS: Final = columns(WebhookEndpoint, " ".join(Endpoint.__struct_fields__))
 _OF_WORKSPACE: Final = if_given(WebhookEndpoint.workspace_id, "workspace")
 _ENDPOINTS: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id"))
 _ENDPOINT: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(WebhookEndpoint.id == param("id"), _OF_WORKSPACE))
-_ATTEMPTS: Final = statement(
-    table.Attempt.select(*columns(table.Attempt, " ".join(Attempt.__struct_fields__)))
-    .where(table.Attempt.event_id == param("event_id"), table.Attempt.endpoint_id == param("endpoint_id"))
-    .order_by("started_at", "generation", "number")
-)
+# By itself is an attempt after the last of its series, and those of a series that a redrive began which nobody has
+# started: after the series before, and before this one.
+_ATTEMPTS: Final = sql("""
+SELECT generation, number, counted, started_at, duration_ms, outcome, http_status, error, response_body,
+    number > :series OR EXISTS (SELECT 1 FROM redrive_job j
+        WHERE j.endpoint_id = :endpoint_id AND j.died_since IS NOT NULL
+          AND j.created_at < (SELECT min(s.started_at) FROM attempt s
+            WHERE s.event_id = :event_id AND s.endpoint_id = :endpoint_id AND s.generation = a.generation)
+          AND j.updated_at > (SELECT max(s.started_at) FROM attempt s
+            WHERE s.event_id = :event_id AND s.endpoint_id = :endpoint_id AND s.generation = a.generation - 1)
+          AND j.first_event <= :event_id AND j.after_event >= :event_id) AS by_itself, response_headers
+FROM attempt a WHERE event_id = :event_id AND endpoint_id = :endpoint_id ORDER BY started_at, generation, number""")
 
 _LISTED: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
     d.due_at, d.finished_at"""
@@ -133,7 +139,8 @@ async def events_of_numbers(workspace: str | None, endpoint_id: str, first: int,
 
 
 async def _with_history(row: db.Row) -> DeliveryDetail:
-    attempts = await _ATTEMPTS.rows(event_id=row["event_id"], endpoint_id=row["endpoint_id"])
+    series = len(settings.get().retry_schedule) + 1
+    attempts = await _ATTEMPTS.rows(event_id=row["event_id"], endpoint_id=row["endpoint_id"], series=series)
     history = [Attempt(*[*values[:-1], _pairs(values[-1])]) for values in map(clock.texts, attempts)]
     return DeliveryDetail(*[*clock.texts(row), history])
 

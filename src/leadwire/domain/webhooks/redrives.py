@@ -6,11 +6,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from leadwire.delivery import auto_redrive
 from leadwire.delivery import redrive as rows
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.redrive import Criteria, JobState, RedriveJob
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
+from leadwire.domain.webhooks.schema import DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import columns, if_given, param, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -38,7 +40,9 @@ class Selection(Struct, frozen=True, kw_only=True):
 
 
 class Redrive(Struct, frozen=True):
-    """A job as it stands. `total` is what matched when it was made."""
+    """A job as it stands. `total` is what matched when it was made. `died_since`: nobody has started it, and it sends
+    what died since then.
+    """
 
     id: str
     workspace_id: str
@@ -50,6 +54,7 @@ class Redrive(Struct, frozen=True):
     state: JobState
     total: int
     done: int
+    died_since: str | None
     created_at: str
     updated_at: str
 
@@ -130,6 +135,19 @@ async def move(workspace: str | None, job_id: str, step: str) -> Redrive:
     if not moved:
         raise Conflict(f"The redrive is {job.state}.", code="wrong_state")
     return job
+
+
+def by_itself(endpoint: Endpoint | None, delivery: DeliveryDetail) -> bool:
+    """Whether a dead letter is sent again once its endpoint answers, without a person."""
+    return bool(
+        endpoint
+        and endpoint.enabled
+        and delivery.state == "dead"
+        and not delivery.test
+        and delivery.generation <= rows.TIMES
+        and (delivery.finished_at or "") >= (endpoint.auto_redrive_since or "9")
+        and ids.moment(delivery.event_id) > clock.now() - auto_redrive.OLDEST
+    )
 
 
 async def one(workspace: str | None, job_id: str) -> Redrive:

@@ -49,6 +49,7 @@ class Endpoint(Struct, frozen=True):
     with, where they are signed with a key. `certificate_...`: of the client certificate that its receiver is shown.
     `paused_until`: when sending goes on, while its receiver asked for a pause with Retry-After; the year 9999: not
     before its workspace is resumed. `new_host`: its host has not answered with a 2xx yet.
+    `auto_redrive_since`: what has died since then is sent again by itself.
     """
 
     id: str
@@ -69,12 +70,18 @@ class Endpoint(Struct, frozen=True):
     failing_since: str | None
     paused_until: str | None
     new_host: bool
+    auto_redrive_since: str | None
     created_at: str
 
     @property
     def ed25519(self) -> bool:
         """Whether deliveries are also signed with a key that only Leadwire has."""
         return bool(self.public_keys)
+
+    @property
+    def auto_redrive(self) -> bool:
+        """Whether its dead letters are sent again by themselves, once it answers."""
+        return self.auto_redrive_since is not None
 
     @property
     def certificate_ends_soon(self) -> bool:
@@ -105,6 +112,7 @@ class EndpointChange(Struct, frozen=True, kw_only=True):
     numbered: bool | UnsetType = UNSET
     ed25519: bool | UnsetType = UNSET
     rate_limit: int | None | UnsetType = UNSET
+    auto_redrive: bool | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
 
 
@@ -121,6 +129,8 @@ class Attempt(Struct, frozen=True):
     http_status: int | None
     error: str | None
     response_body: str | None
+    by_itself: bool
+    """Whether nobody has asked for it, and its series of attempts had ended."""
     response_headers: list[tuple[str, str]]
 
 

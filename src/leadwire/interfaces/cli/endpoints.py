@@ -86,6 +86,9 @@ _HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable.
 @click.option("--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order.")
 @click.option("--numbered/--unnumbered", default=None, help="Number its deliveries without gaps.")
 @click.option("--ed25519/--no-ed25519", default=None, help="Also sign with a key, for receivers without the secret.")
+@click.option(
+    "--auto-redrive/--no-auto-redrive", default=None, help="Send what dies from now on again, once it answers."
+)
 @click.option("--rate", "rate_limit", callback=_rate, help="Maximum deliveries a minute, or `none`.")
 @click.option("--header", "headers", multiple=True, callback=_headers, metavar="NAME:VALUE", help=_HEADERS_HELP)
 @click.option("--no-headers", is_flag=True, help="Remove all custom headers.")
@@ -170,6 +173,7 @@ def _line(endpoint: Endpoint) -> str:
         "Ed25519" if endpoint.ed25519 else "",
         f"{endpoint.rate_limit} a minute" if endpoint.rate_limit else "",
         "new host" if endpoint.new_host else "",
+        f"sends dead letters again since {endpoint.auto_redrive_since}" if endpoint.auto_redrive else "",
         f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
         f"shows {endpoint.certificate_subject} until {endpoint.certificate_ends_at}"
         if endpoint.certificate_ends_at

@@ -99,4 +99,5 @@ def _told(job: "jobs.Redrive") -> Result:
 
 def _line(job: "jobs.Redrive") -> str:
     what = f"replay to {job.endpoint_id}" if job.replay else f"dead letters of {job.endpoint_id or 'every endpoint'}"
+    what += " by itself" if job.died_since else ""
     return f"{job.id}  {job.state}  {job.done} of {job.total}  {what}  {job.per_second}/s  {job.created_at}"

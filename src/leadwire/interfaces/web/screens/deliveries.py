@@ -84,7 +84,12 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Pag
         d=shown,
         sent=sent,
         curl=explain.curl(shown, sent) if sent and shown.body else "",
-        story=explain.timeline(shown, settings.get().retry_schedule, paused=bool(paused_until)),
+        story=explain.timeline(
+            shown,
+            settings.get().retry_schedule,
+            paused=bool(paused_until),
+            by_itself=redrives.by_itself(endpoint, shown),
+        ),
         paused_until=paused_until,
         limit_ms=settings.get().delivery_timeout * 1000,
         prefix=settings.get().header_prefix,

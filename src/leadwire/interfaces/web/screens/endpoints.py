@@ -94,7 +94,7 @@ async def kept(context: PageContext, endpoint_id: str) -> PageResponse:
 
 @action("/webhooks/{endpoint_id}/settings", shown_on=kept, confirmed=True, audit="endpoint.changed")
 async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
-    """URL, events, order and rate. A URL of another origin loses the custom headers."""
+    """URL, events, order, rate and more. A URL of another origin loses the custom headers."""
     change = EndpointChange(
         url=_address(context.form),
         events=context.form.all("event"),
@@ -102,6 +102,7 @@ async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
         numbered=context.form.on("numbered"),
         ed25519=context.form.on("ed25519"),
         rate_limit=context.form.number("rate_limit"),
+        auto_redrive=context.form.on("auto_redrive"),
     )
     changed = await changes.configure(context.workspace, endpoint_id, change)
     context.entry.detail = "; ".join(changed.changes)

@@ -1,0 +1,97 @@
+"""Dead letters that are sent again by themselves: of endpoints that are switched to it, once their receivers answer.
+
+While a receiver fails, one of the oldest dead letters is sent now and then, for one attempt: a probe. When that or
+anything else was answered with a 2xx, a redrive begins of all that have died since the switch was set.
+"""
+
+import math
+from datetime import timedelta
+from typing import Final
+
+from leadwire.delivery import metrics, redrive
+from leadwire.delivery.endpoints import due
+from leadwire.infrastructure import clock, db, ids, jobs, telemetry
+from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.jobs import Again
+
+OLDEST: Final = timedelta(days=3)
+"""Older events are left to a person, before a failing endpoint is disabled."""
+MOST: Final = 100_000
+"""More dead letters are left to a person."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 15.0, 240.0  # seconds between probes; each is twice the one before
+_LOOK: Final = 60.0  # seconds, where a person is at work
+_WITHIN: Final = 240.0  # seconds in which all are sent, unless that is too fast
+_FASTEST: Final = 250  # deliveries a second
+_AMONG: Final = 100  # of the oldest, the one that was tried the least: its receiver may refuse one and take the others
+
+_SINCE: Final = """greatest(e.auto_redrive_since, (SELECT max(j.updated_at) FROM redrive_job j
+    WHERE j.endpoint_id = e.id AND j.died_since IS NOT NULL AND j.state = 'cancelled'))"""
+_DEAD: Final = f"""FROM delivery_result d WHERE d.workspace_id = e.workspace_id AND d.endpoint_id = e.id
+    AND d.state = 'dead' AND NOT d.test AND d.event_id >= :first AND d.generation <= {redrive.TIMES}
+    AND d.finished_at >= {_SINCE}"""
+# Endpoints that have something to send again.
+_FAILED: Final = sql(f"""
+SELECT id, workspace_id FROM webhook_endpoint e
+WHERE auto_redrive_since IS NOT NULL AND enabled AND EXISTS (SELECT 1 {_DEAD})""")
+# An endpoint that sends again: since when, whether the last answer was a 2xx, and whether its probe is under way, or
+# somebody is sending dead letters again, or has begun to; locked, so that what is seen is so until it is acted upon.
+_ENDPOINT: Final = sql(f"""
+SELECT e.workspace_id, {_SINCE} AS died_since, e.failing_since IS NULL AS answers,
+    EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = :probe AND d.endpoint_id = e.id) AS probing,
+    EXISTS (SELECT 1 FROM redrive_job j WHERE j.workspace_id = e.workspace_id AND j.state IN ('running', 'paused')
+        AND coalesce(j.endpoint_id, e.id) = e.id) AS redriving
+FROM webhook_endpoint e WHERE e.id = :id AND e.enabled AND e.auto_redrive_since IS NOT NULL FOR NO KEY UPDATE""")
+_NEXT: Final = sql(f"""
+SELECT d.event_id FROM webhook_endpoint e CROSS JOIN LATERAL (
+    SELECT d.event_id, d.attempts {_DEAD} AND EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.body <> '')
+    ORDER BY d.event_id LIMIT {_AMONG}) d
+WHERE e.id = :id ORDER BY d.attempts, d.event_id LIMIT 1""")
+
+
+async def failed() -> list[jobs.Offer]:
+    """Return the endpoints that have something to send again."""
+    return [jobs.Offer(*row) for row in await _FAILED.rows(first=_first())]
+
+
+async def step(endpoint_id: str, place: str) -> Again | None:
+    """Send the next probe, or begin the redrive. Return when to look again; None when there is nothing to do.
+
+    `place` is how many probes were sent, and the last one's event. Raise db.Locked when somebody is changing the
+    endpoint.
+    """
+    count, _, probe = place.partition(" ")
+    probes = int(count or 0)
+    async with db.transaction():
+        await due.PATIENCE.rows()
+        endpoint = await _ENDPOINT.row(id=endpoint_id, probe=probe)
+        if endpoint is None:
+            return None
+        if endpoint["probing"]:
+            return Again(_FIRST_PAUSE, place)
+        event = await _NEXT.value(id=endpoint_id, first=_first())
+        if event is None:
+            return None
+        if endpoint["redriving"]:
+            return Again(_LOOK, place)
+        if probes and endpoint["answers"]:
+            return await _begin(endpoint_id, endpoint, place)
+        await redrive.redrive_event(endpoint["workspace_id"], event, endpoint_id, once=True)
+    metrics.AUTO_REDRIVES.labels("probe").inc()
+    return Again(min(_FIRST_PAUSE * 2.0 ** min(probes, 10), _LONGEST_PAUSE), f"{probes + 1} {event}")
+
+
+async def _begin(endpoint_id: str, endpoint: db.Row, place: str) -> Again | None:
+    """Begin the redrive, unless there are more dead letters than `MOST`."""
+    workspace, end = endpoint["workspace_id"], ids.floor("evt", clock.now() + timedelta(days=1))
+    criteria = redrive.Criteria(workspace, _first(), end, endpoint_id, None, None, endpoint["died_since"])
+    total = await redrive.count(criteria, replay=False)
+    if total > MOST:
+        return Again(_LONGEST_PAUSE, place)
+    await redrive.create(criteria, min(_FASTEST, math.ceil(total / _WITHIN) or 1), replay=False)
+    metrics.AUTO_REDRIVES.labels("redrive").inc()
+    telemetry.log("redrive.begun", endpoint_id=endpoint_id, workspace_id=workspace, deliveries=total)
+    return None
+
+
+def _first() -> str:
+    return ids.floor("evt", clock.now() - OLDEST)

@@ -1,0 +1,338 @@
+"""Dead letters that are sent again by themselves: a probe finds the receiver back, and the rest follows in order."""
+
+from datetime import timedelta
+
+import pytest
+
+from leadwire.delivery import auto_redrive, redrive
+from leadwire.delivery.monitoring import invariants
+from leadwire.delivery.receivers import pull
+from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks.redrives import Selection
+from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.domain.workspaces import changes as workspaces
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.telemetry.metrics import REGISTRY
+from tests import jobs, make
+from tests.delivery.test_pull import ids_of, puller_of
+from tests.delivery.test_redrives import people, states
+from tests.delivery.wired import endpoint
+
+ALL = "SELECT count(*) FROM every_delivery WHERE state = 'dead'"
+LEFT = "SELECT count(*) FROM job WHERE kind = 'auto_redrive'"
+
+
+async def healing(workspace: str, url: str, **change: object) -> str:
+    """An endpoint whose dead letters are sent again by themselves."""
+    made = await endpoint(workspace, url, "lead.created")
+    await changes.configure(workspace, made.id, EndpointChange(auto_redrive=True, **change))
+    return made.id
+
+
+async def die(wire, db_clock) -> None:
+    """Let all attempts be made, and fail."""
+    for seconds in (0, 60, 300, 1800):
+        await db_clock.forward(seconds)
+        while await wire.turn():
+            pass
+
+
+async def outage(workspace, bot, wire, receiver, db_clock, count: int, **change: object) -> str:
+    """An endpoint with `count` dead letters, whose receiver is still down."""
+    made = await healing(workspace, receiver.url, **change)
+    receiver.answer = 503
+    await people(workspace, bot, count)
+    await die(wire, db_clock)
+    receiver.deliveries.clear()
+    assert await states() == {"dead": count}
+    return made
+
+
+async def pass_by(wire, db_clock, seconds: int, step: int = 5) -> None:
+    """Let time go by, with all processes at work."""
+    for _ in range(0, seconds, step):
+        await db_clock.forward(step)
+        await jobs.runner("auto_redrive", "redrive").run_all()
+        await wire.turn()
+
+
+async def found() -> None:
+    await jobs.run("auto_redrive")
+
+
+def probes() -> float:
+    return REGISTRY.get_sample_value("leadwire_auto_redrives_total", {"what": "probe"}) or 0.0
+
+
+async def balanced(wire) -> list[str]:
+    checks, _ = await invariants.check(None, wire.settings)
+    return [check.name for check in checks if check.broken]
+
+
+async def test_a_receiver_that_was_down_for_two_hours_has_everything_in_ten_minutes(
+    workspace, bot, wire, receiver, db_clock
+):
+    """Nobody does anything. Events of the last 36 minutes have their own retries."""
+    await healing(workspace, receiver.url)
+    receiver.answer = 503
+    for _ in range(14):  # two hours, and all are dead: retries have their own times
+        await people(workspace, bot, 3)
+        await pass_by(wire, db_clock, 360, 15)
+    await pass_by(wire, db_clock, 2200, 20)
+    assert await states() == {"dead": 42}
+    receiver.answer = 204
+    receiver.deliveries.clear()
+    await pass_by(wire, db_clock, 600, 1)
+    assert await states() == {"delivered": 42}
+    assert len({one.webhook_id for one in receiver.deliveries}) == len(receiver.deliveries) == 42
+    rest = [one.webhook_id for one in receiver.deliveries[1:]]
+    assert rest == sorted(rest), "the first is the probe"
+    assert await balanced(wire) == []
+    (job,) = await redrives.listed(workspace)
+    assert (job.state, job.total, job.done) == ("finished", 41, 41)
+    assert job.died_since is not None
+
+
+async def test_it_is_off_by_default(workspace, bot, wire, receiver, db_clock):
+    await endpoint(workspace, receiver.url, "lead.created")
+    receiver.answer = 503
+    await people(workspace, bot, 1)
+    await die(wire, db_clock)
+    receiver.answer = 204
+    await pass_by(wire, db_clock, 600)
+    assert await states() == {"dead": 1}
+
+
+async def test_probes_come_less_and_less_often_each_for_one_attempt(workspace, bot, wire, receiver, db_clock):
+    await outage(workspace, bot, wire, receiver, db_clock, 2)
+    before = probes()
+    await found()
+    at = [(await wire.turn(), 0)]
+    since = 0
+    for _ in range(160):
+        since += 5
+        await db_clock.forward(5)
+        await jobs.runner("auto_redrive").run_all()
+        if done := await wire.turn():
+            at.append((done, since))
+    assert [seconds for _, seconds in at] == [0, 15, 45, 105, 225, 465, 705]
+    assert [one.attempt for one in receiver.deliveries] == [5, 5, 6, 6, 7, 7, 8], "the two take turns"
+    assert probes() == before + 7
+    assert await states() == {"dead": 2}
+    assert await db.value("SELECT max(generation) FROM every_delivery") == 1
+    assert await balanced(wire) == []
+
+
+async def test_an_answer_to_a_new_event_lets_the_rest_go_at_once(workspace, bot, wire, receiver, db_clock):
+    await outage(workspace, bot, wire, receiver, db_clock, 3)
+    await found()
+    await wire.turn()
+    receiver.answer = 204
+    await db_clock.forward(1)
+    await people(workspace, bot, 1)
+    await wire.turn()
+    await pass_by(wire, db_clock, 10)
+    assert await states() == {"delivered": 4}
+
+
+async def test_one_that_is_always_refused_is_not_taken_for_a_receiver_that_is_down(
+    workspace, bot, wire, receiver, db_clock
+):
+    await outage(workspace, bot, wire, receiver, db_clock, 3)
+    oldest = await db.value("SELECT min(event_id) FROM every_delivery")
+    receiver.answer = lambda request: 400 if request.webhook_id == oldest else 204
+    await found()
+    await pass_by(wire, db_clock, 120)
+    assert await states() == {"delivered": 2, "waiting": 1}
+    for _ in range(6):
+        await die(wire, db_clock)
+        await people(workspace, bot, 1)
+        await pass_by(wire, db_clock, 120, 15)
+    assert await states() == {"delivered": 8, "dead": 1}
+    generation = await db.value("SELECT generation FROM every_delivery WHERE event_id = $1", oldest)
+    assert generation == redrive.TIMES + 1, "and not for ever"
+    assert await balanced(wire) == []
+
+
+async def test_what_died_before_the_switch_was_set_or_is_too_old_is_left_to_a_person(
+    workspace, bot, wire, receiver, db_clock
+):
+    made = await outage(workspace, bot, wire, receiver, db_clock, 1)
+    await changes.configure(workspace, made, EndpointChange(auto_redrive=False))
+    receiver.answer = 204
+    await found()
+    assert await db.value(LEFT) == 0
+    await db.rows("UPDATE delivery_result SET finished_at = $1", clock.now() - timedelta(seconds=1))
+    await changes.configure(workspace, made, EndpointChange(auto_redrive=True))
+    await found()
+    assert await db.value(LEFT) == 0
+    await db.rows("UPDATE webhook_endpoint SET auto_redrive_since = '-infinity'")
+    with clock.at(clock.now() + auto_redrive.OLDEST + timedelta(minutes=1)):
+        await found()
+        assert await db.value(LEFT) == 0
+    await found()
+    assert await db.value(LEFT) == 1
+
+
+async def test_more_than_the_most_are_left_to_a_person(workspace, bot, wire, receiver, db_clock, monkeypatch):
+    monkeypatch.setattr(auto_redrive, "MOST", 2)
+    await outage(workspace, bot, wire, receiver, db_clock, 4)
+    receiver.answer = 204
+    await found()
+    await pass_by(wire, db_clock, 300, 15)
+    assert await states() == {"delivered": 1, "dead": 3}, "the probe"
+    assert await redrives.listed(workspace) == []
+
+
+async def test_it_goes_at_the_pace_of_the_receiver(workspace, bot, wire, receiver, db_clock, monkeypatch):
+    """What was let go is sent first: the others do not stand before new events."""
+    monkeypatch.setattr(auto_redrive, "_WITHIN", 0.01)
+    monkeypatch.setattr(redrive, "_UNDER_WAY", 3)
+    await outage(workspace, bot, wire, receiver, db_clock, 9)
+    receiver.answer = 204
+    await found()
+    await wire.turn()
+    await db_clock.forward(15)
+    await jobs.runner("auto_redrive").run_all()
+    assert await jobs.redrive() == 3
+    await db_clock.forward(1)
+    assert await jobs.redrive() == 0, "they wait for their turn"
+    await wire.relay()
+    assert await jobs.redrive() == 0, "they are being sent"
+    await wire.deliver()
+    assert await jobs.redrive() == 3
+
+
+async def test_it_ends_when_the_receiver_fails_again_and_begins_anew(workspace, bot, wire, receiver, db_clock):
+    await outage(workspace, bot, wire, receiver, db_clock, 200)
+    receiver.answer = 204
+    await found()
+    await wire.turn()
+    await pass_by(wire, db_clock, 20, 1)
+    receiver.answer = 503
+    await pass_by(wire, db_clock, 2400, 10)
+    (job,) = await redrives.listed(workspace)
+    assert job.state == "finished"
+    assert job.done < 150
+    receiver.answer = 204
+    await pass_by(wire, db_clock, 600)
+    assert await states() == {"delivered": 200}
+    assert await balanced(wire) == []
+
+
+async def test_a_redrive_of_a_person_goes_first(workspace, bot, wire, receiver, db_clock):
+    await outage(workspace, bot, wire, receiver, db_clock, 3)
+    job = await redrives.start(workspace, Selection(), 1)
+    await redrives.move(workspace, job.id, "pause")
+    receiver.answer = 204
+    await found()
+    await pass_by(wire, db_clock, 300, 15)
+    assert await states() == {"dead": 3}
+    await redrives.move(workspace, job.id, "cancel")
+    await pass_by(wire, db_clock, 300)
+    assert await states() == {"delivered": 3}
+
+
+async def test_one_that_a_person_cancels_is_not_begun_again(workspace, bot, wire, receiver, db_clock):
+    await outage(workspace, bot, wire, receiver, db_clock, 30)
+    receiver.answer = 204
+    await found()
+    await wire.turn()
+    await pass_by(wire, db_clock, 20)
+    (job,) = await redrives.listed(workspace)
+    await db.rows("UPDATE delivery_result SET finished_at = $1 WHERE state = 'dead'", clock.now())
+    await redrives.move(workspace, job.id, "cancel")
+    left = await db.value(ALL)
+    await found()
+    await pass_by(wire, db_clock, 600, 15)
+    assert await db.value(ALL) == left > 0
+    assert len(await redrives.listed(workspace)) == 1
+
+
+@pytest.mark.parametrize("off", ["switch", "disabled", "deleted", "suspended"])
+async def test_it_rests_where_it_may_not_go_on(off, workspace, bot, wire, receiver, db_clock):
+    made = await outage(workspace, bot, wire, receiver, db_clock, 30)
+    receiver.answer = 204
+    await found()
+    await wire.turn()
+    await pass_by(wire, db_clock, 20)
+    sent = len(receiver.deliveries)
+    assert 1 < sent < 30
+    if off == "switch":
+        await changes.configure(workspace, made, EndpointChange(auto_redrive=False))
+    elif off == "disabled":
+        await changes.disable(workspace, made)
+    elif off == "deleted":
+        await changes.delete(workspace, made)
+    else:
+        await workspaces.suspend(workspace)
+    await pass_by(wire, db_clock, 300, 15)
+    assert len(receiver.deliveries) == sent
+    if off == "disabled":
+        await changes.enable(workspace, made)
+        await found()
+        await pass_by(wire, db_clock, 300)
+        assert await states() == {"delivered": 30}
+
+
+async def test_after_it_was_enabled_again_a_probe_comes_first(workspace, bot, wire, receiver, db_clock):
+    """A person has said that it is back; nothing has answered yet."""
+    made = await outage(workspace, bot, wire, receiver, db_clock, 5)
+    await changes.disable(workspace, made)
+    await changes.enable(workspace, made)
+    await found()
+    await pass_by(wire, db_clock, 60)
+    assert 1 <= len(receiver.deliveries) <= 4
+    assert await redrives.listed(workspace) == []
+    receiver.answer = 204
+    await pass_by(wire, db_clock, 400)
+    assert await states() == {"delivered": 5}
+
+
+async def test_what_a_person_was_erased_of_is_not_sent(workspace, bot, wire, receiver, db_clock):
+    made = await healing(workspace, receiver.url)
+    receiver.answer = 503
+    somebody = await make.somebody(workspace, bot)
+    await people(workspace, bot, 2)
+    await die(wire, db_clock)
+    await privacy.erase_lead(workspace, somebody.id)
+    receiver.answer = 204
+    receiver.deliveries.clear()
+    await found()
+    await pass_by(wire, db_clock, 300)
+    assert len(receiver.deliveries) == 2
+    assert await states() == {"delivered": 2, "cancelled": 1}
+    assert (await redrives.count(workspace, Selection(endpoint_id=made))) == 0
+
+
+async def test_in_an_order_a_probe_holds_nothing_for_longer_than_its_attempt(workspace, bot, wire, receiver, db_clock):
+    await outage(workspace, bot, wire, receiver, db_clock, 2, ordered=True)
+    await found()
+    await wire.turn()
+    assert await states() == {"dead": 2}
+    receiver.answer = 204
+    await pass_by(wire, db_clock, 600)
+    assert await states() == {"delivered": 2}
+
+
+async def test_a_receiver_that_fetches_is_back_once_it_acknowledges(workspace, bot, wire, receiver, db_clock):
+    puller = await puller_of(workspace, "lead.created", auto_redrive=True)
+    await people(workspace, bot, 3)
+    await wire.relay()
+    for seconds in (0, 60, 300, 1800):
+        await db_clock.forward(seconds)
+        assert len(ids_of(await puller.fetch())) == 3
+        await db_clock.forward(60)
+        await pull.expire(wire.settings)
+    assert await states() == {"dead": 3}
+    await found()
+    assert len(ids_of(batch := await puller.fetch())) == 1, "the probe"
+    assert await puller.acknowledge(batch) == 1
+    arrived = 1
+    while arrived < 3:
+        await pass_by(wire, db_clock, 5)
+        if ids_of(batch := await puller.fetch()):
+            arrived += await puller.acknowledge(batch)
+    assert await states() == {"delivered": 3}
+    assert await balanced(wire) == []

@@ -192,7 +192,7 @@ async def test_the_worker_shows_it_to_the_receiver_from_the_next_attempt_on(work
 
 async def test_a_receiver_that_asks_for_one_is_explained():
     said = "received fatal alert: CertificateRequired"
-    made = Attempt(1, 1, True, "2026-01-02T03:04:05.678Z", 5, "tls_error", None, said, None, [])
+    made = Attempt(1, 1, True, "2026-01-02T03:04:05.678Z", 5, "tls_error", None, said, None, False, [])
     assert "asks for a client certificate" in explain.meaning(made)
 
 

@@ -118,7 +118,10 @@ class Meeting:
         return wrong
 
     async def _left(self) -> list[str]:
-        """Jobs of the kind that do not come to an end."""
+        """Jobs of the kind that do not come to an end. One that sends by itself waits for its probe, or to be switched
+        off.
+        """
+        await db.rows("UPDATE webhook_endpoint SET auto_redrive_since = NULL")
         for _ in range(3):
             await db.rows(_DUE)
             await self.job()

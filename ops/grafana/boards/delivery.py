@@ -113,6 +113,7 @@ DELIVERY: Final = board(
             ("dead: {{reason}}", "sum by (reason) (increase(leadwire_dead_letters_made_total[5m]))"),
             ("retries", "sum(increase(leadwire_deliveries_retried_total[5m]))"),
             ("redriven", "sum(increase(leadwire_deliveries_redriven_total[5m]))"),
+            ("automatic {{what}}", "sum by (what) (increase(leadwire_auto_redrives_total[5m]))"),
             ("dead letters there are", "max(leadwire_dead_letters)"),
             about="Within five minutes.",
         ),

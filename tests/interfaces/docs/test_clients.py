@@ -35,7 +35,8 @@ async def test_the_wheel_is_what_would_be_built(anonymous, tmp_path):
     assert ours.get_payload() == theirs.get_payload()
     names = ("Name", "Version", "Summary", "License-Expression", "Requires-Python", "Description-Content-Type")
     assert [ours[name] for name in names] == [theirs[name] for name in names]
-    assert len(ours.get_all("Requires-Dist")) == len(theirs.get_all("Requires-Dist")) == 2
+    assert len(ours.get_all("Requires-Dist")) == len(theirs.get_all("Requires-Dist")) == 3
+    assert ours.get_all("Provides-Extra") == theirs.get_all("Provides-Extra") == ["ed25519"]
     for name, digest, _ in csv.reader(served.read(f"{info}/RECORD").decode().splitlines()):
         found = urlsafe_b64encode(hashlib.sha256(served.read(name)).digest()).rstrip(b"=").decode()
         assert digest == (f"sha256={found}" if not name.endswith("RECORD") else "")

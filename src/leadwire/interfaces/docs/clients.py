@@ -44,7 +44,13 @@ def wheel() -> bytes:
         "License-Expression": project["license"], "License-File": "LICENSE",
         "Requires-Python": project["requires-python"], "Description-Content-Type": "text/markdown",
     }  # fmt: skip
-    lines = [*described.items(), *(("Requires-Dist", need) for need in project["dependencies"])]
+    extras = project["optional-dependencies"]
+    needs = [*project["dependencies"], *(f"{need}; extra == '{name}'" for name in extras for need in extras[name])]
+    lines = [
+        *described.items(),
+        *(("Provides-Extra", name) for name in extras),
+        *(("Requires-Dist", need) for need in needs),
+    ]
     metadata = "".join(f"{name}: {value}\n" for name, value in lines) + f"\n{(_FOLDER / 'README.md').read_text()}"
     info = f"leadwire_client-{__version__}.dist-info"
     code = [*sorted(_FOLDER.glob("*.py")), _FOLDER / "py.typed"]

@@ -49,6 +49,22 @@ async def test_a_click_is_not_overtaken_by_a_live_change(inbox, visitor):  # noq
     await expect(inbox.locator("#log")).to_contain_text("Hello?")
 
 
+async def test_what_happens_before_the_page_listens_is_shown(inbox, visitor):  # noqa: F811
+    asked, free = asyncio.Event(), asyncio.Event()
+
+    async def hold(route):
+        asked.set()
+        await free.wait()
+        await route.continue_()
+
+    await inbox.route("**/inbox/live", hold)
+    await inbox.reload()
+    await asked.wait()
+    await visitor.says("Hello?")
+    free.set()
+    await expect(inbox.locator("a.thread")).to_contain_text("Hello?")
+
+
 async def test_what_is_pressed_is_not_swapped_away(inbox, visitor):  # noqa: F811
     await inbox.locator("a.thread").hover()
     await inbox.mouse.down()

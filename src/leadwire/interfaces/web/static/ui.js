@@ -169,12 +169,10 @@ function follow() {
   for (const [url, selectors] of wanted) {
     if (followed.has(url)) continue;
     const source = new EventSource(url), changed = () => { due.add(selectors); refresh(); };
-    let lost = false;
     source.addEventListener("changed", changed);
     source.addEventListener("typing", (event) => dispatchEvent(new CustomEvent("typing", { detail: event.data })));
     source.addEventListener("done", () => source.close());
-    source.onerror = () => (lost = true);
-    source.onopen = () => { if (lost) changed(); lost = false; };
+    source.onopen = changed; // something may have happened between the page and its stream, and is told by neither
     followed.set(url, source);
   }
 }

@@ -25,7 +25,6 @@ COMMANDS: Final = {
     "bots": ("leadwire.interfaces.cli.bots", "bots"),
     "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
     "keys": ("leadwire.interfaces.cli.keys", "keys"),
-    "trigger": ("leadwire.interfaces.cli.trigger", "trigger"),
     "mail": ("leadwire.interfaces.cli.mail", "mail"),
     "users": ("leadwire.interfaces.cli.users", "users"),
     "workspaces": ("leadwire.interfaces.cli.workspaces", "workspaces"),

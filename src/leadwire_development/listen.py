@@ -72,7 +72,7 @@ def listen(
     elif token := more["token"] or os.environ.get("LEADWIRE_LISTEN_TOKEN"):
         asyncio.run(_pull(receiver, pull, token))
     else:
-        raise OperatorError("--pull needs --token, the endpoint's token: leadwire endpoints token ID.")
+        raise OperatorError("--pull needs --token, the endpoint's token: its settings in the web area make one.")
 
 
 @running

@@ -56,16 +56,6 @@ async def test_what_a_command_did_is_one_json_document(command, workspace):
         assert (done.returncode, json.loads(done.stdout)) == (0, document), done.stderr
 
 
-async def test_a_staged_secret_is_not_discarded_in_silence(command, workspace):
-    made = await endpoint(workspace, "http://127.0.0.1:9001/", "lead.created")
-    first = json.loads((await command("endpoints", "secret", "stage", made.id, "--json")).stdout)["staged_secret"]
-    assert "--replace" in refused(await command("endpoints", "secret", "stage", made.id, "--json"))
-    again = await command("endpoints", "secret", "stage", made.id, "--replace", "--json")
-    second = json.loads(again.stdout)["staged_secret"]
-    assert second != first
-    assert json.loads((await command("endpoints", "secret", "promote", made.id, "--json")).stdout)["id"] == made.id
-
-
 async def test_an_invitation_is_a_whole_address(command, workspace):
     done = await command("users", "invite", "--json", PUBLIC_URL="https://leads.example.com")
     assert json.loads(done.stdout)["link"].startswith("https://leads.example.com/join/")

@@ -24,7 +24,7 @@ KEY = base64.b64encode(bytes(32)).decode()
 COMMANDS: dict[str, tuple[str, ...]] = {
     "up": (), "doctor": (), "serve": (), "relay": (), "deliver": (), "background": (), "migrate": (), "listen": (),
     "status": (), "ledger": (),
-    "endpoints": ("create", "list", "configure", "secret", "enable", "disable", "delete", "test"),
+    "endpoints": ("create", "list", "configure", "enable", "disable", "delete", "test"),
     "keys": ("create", "list", "revoke"),
     "dead-letters": ("list", "show", "redrive"), "set-aside": ("list", "release"),
     "redrives": ("start", "list", "pause", "resume", "cancel"),
@@ -180,7 +180,6 @@ async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Servi
         (("dead-letters", "show", "evt_unknown"), "evt_unknown"),
         (("dead-letters", "redrive", "evt_unknown"), "evt_unknown"),
         (("endpoints", "configure", "we_unknown"), "we_unknown"),
-        (("endpoints", "secret", "promote", "we_unknown"), "we_unknown"),
         (("redrives", "start", "--endpoint", "we_unknown"), "we_unknown"),
         (("redrives", "start", "--replay"), "one endpoint"),
         (("redrives", "start", "--event", "lead.eaten"), "lead.eaten"),

@@ -1,4 +1,4 @@
-"""The client certificate that an endpoint's receiver is shown (mutual TLS). A workspace of None is an operator.
+"""The client certificate that an endpoint's receiver is shown (mutual TLS).
 
 It is kept sealed, together with its key. A new one replaces it from the next attempt on.
 """
@@ -82,7 +82,7 @@ def _private(text: str) -> PrivateKeyTypes:
         raise _refused("key", "malformed", "This is not a private key in PEM.") from error
 
 
-async def replace(workspace: str | None, endpoint_id: str, certificate: str, key: str) -> Endpoint:
+async def replace(workspace: str, endpoint_id: str, certificate: str, key: str) -> Endpoint:
     """Show the receiver this certificate, and no other. Raise NotFound, Invalid."""
     async with db.transaction():
         if not (await changes.locked(workspace, endpoint_id)).url.startswith("https:"):
@@ -94,7 +94,7 @@ async def replace(workspace: str | None, endpoint_id: str, certificate: str, key
         return await reads.endpoint(workspace, endpoint_id)
 
 
-async def remove(workspace: str | None, endpoint_id: str) -> None:
+async def remove(workspace: str, endpoint_id: str) -> None:
     """Show the receiver none. Raise NotFound."""
     async with db.transaction():
         await changes.locked(workspace, endpoint_id)

@@ -74,7 +74,7 @@ class _Enveloped(Struct, frozen=True):
     checkpoint: checkpoints.Checkpoint  # no key of an event
 
 
-async def make_token(workspace: str | None, endpoint_id: str) -> str:
+async def make_token(workspace: str, endpoint_id: str) -> str:
     """Make the token of an endpoint's receiver, instead of the present one. Return it, this once. Raise NotFound."""
     token = keys.new(keys.RECEIVER)
     async with db.transaction():

@@ -1,7 +1,7 @@
 """An endpoint's secret, and its replacement in two steps without a gap.
 
 Staged, the next secret signs beside the present one in `webhook-signature`; the receiver learns it and accepts both.
-Promoted, it is the secret, in `X-Service-Signature` too. A workspace of None is an operator.
+Promoted, it is the secret, in `X-Service-Signature` too.
 """
 
 import functools
@@ -14,31 +14,31 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import Endpoint
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import if_given, param, statement
+from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import Conflict, NotFound
 
 _SECRETS: Final = statement(
     WebhookEndpoint.select(WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.signing_key).where(
-        WebhookEndpoint.id == param("id"), if_given(WebhookEndpoint.workspace_id, "workspace")
+        WebhookEndpoint.id == param("id"), WebhookEndpoint.workspace_id == param("workspace")
     )
 )
 
 
-async def stage(workspace: str | None, endpoint_id: str, *, replace: bool = False) -> str:
+async def stage(workspace: str, endpoint_id: str) -> str:
     """Make the next secret, which signs too from now on. Return it.
 
-    Raise NotFound; Conflict when one is staged already, unless it is to be replaced: a receiver may know it.
+    Raise NotFound; Conflict when one is staged already: a receiver may know it.
     """
     secret = signing.new_secret()
     async with db.transaction():
-        if (await changes.locked(workspace, endpoint_id)).staged_at and not replace:
+        if (await changes.locked(workspace, endpoint_id)).staged_at:
             raise Conflict("A secret is staged already.", code="already_staged")
         sealed = table.sealed(endpoint_id, WebhookEndpoint.staged_secret, secret)
         await rows.update(endpoint_id, {"staged_secret": sealed, "staged_at": clock.now()})
     return secret
 
 
-async def promote(workspace: str | None, endpoint_id: str) -> Endpoint:
+async def promote(workspace: str, endpoint_id: str) -> Endpoint:
     """Let the staged secret replace the present one. Raise NotFound, Conflict when none is staged."""
     async with db.transaction():
         await rows.lock(endpoint_id)
@@ -51,7 +51,7 @@ async def promote(workspace: str | None, endpoint_id: str) -> Endpoint:
         return await reads.endpoint(workspace, endpoint_id)
 
 
-async def discard(workspace: str | None, endpoint_id: str) -> Endpoint:
+async def discard(workspace: str, endpoint_id: str) -> Endpoint:
     """Remove the staged secret. Raise NotFound."""
     async with db.transaction():
         await changes.locked(workspace, endpoint_id)
@@ -59,17 +59,17 @@ async def discard(workspace: str | None, endpoint_id: str) -> Endpoint:
         return await reads.endpoint(workspace, endpoint_id)
 
 
-async def reveal(workspace: str | None, endpoint_id: str) -> tuple[str, str | None]:
+async def reveal(workspace: str, endpoint_id: str) -> tuple[str, str | None]:
     """Return the secret and the staged one, to be shown to somebody who may see them. Raise NotFound."""
     return (await signers(workspace, endpoint_id))[:2]
 
 
-async def signers(workspace: str | None, endpoint_id: str) -> tuple[str, str | None, str]:
+async def signers(workspace: str, endpoint_id: str) -> tuple[str, str | None, str]:
     """Return the two and the key of Ed25519, to sign with: it is shown to nobody. Empty for none. Raise NotFound."""
     row = await _secrets(workspace, endpoint_id)
     secret, staged, key = map(functools.partial(table.opened, endpoint_id), table.SEALED, row)
     return secret, staged or None, key
 
 
-async def _secrets(workspace: str | None, endpoint_id: str) -> db.Row:
+async def _secrets(workspace: str, endpoint_id: str) -> db.Row:
     return await _SECRETS.one(NotFound(f"There is no endpoint {endpoint_id}."), id=endpoint_id, workspace=workspace)

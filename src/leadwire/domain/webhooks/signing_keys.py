@@ -1,7 +1,6 @@
 """An endpoint's keys of Ed25519, for receivers that share no secret, and their replacement in two steps without a gap.
 
-Staged, the next key is published and signs nothing yet. Promoted, it signs; the former one is published for a while. A
-workspace of None is an operator.
+Staged, the next key is published and signs nothing yet. Promoted, it signs; the former one is published for a while.
 """
 
 import base64
@@ -35,7 +34,7 @@ def switched(endpoint_id: str, *, on: bool) -> dict[str, object]:
     return {"signing_key": sealed, "public_keys": _text([public])}
 
 
-async def stage(workspace: str | None, endpoint_id: str) -> Endpoint:
+async def stage(workspace: str, endpoint_id: str) -> Endpoint:
     """Publish the next key. Raise NotFound, Conflict when there is one already or the endpoint signs with none."""
     async with db.transaction():
         keys = await _locked(workspace, endpoint_id)
@@ -46,7 +45,7 @@ async def stage(workspace: str | None, endpoint_id: str) -> Endpoint:
         return await reads.endpoint(workspace, endpoint_id)
 
 
-async def promote(workspace: str | None, endpoint_id: str) -> Endpoint:
+async def promote(workspace: str, endpoint_id: str) -> Endpoint:
     """Sign with the next key instead of the present one. Raise NotFound, Conflict when there is none, or receivers may
     not have it yet.
     """
@@ -65,7 +64,7 @@ async def promote(workspace: str | None, endpoint_id: str) -> Endpoint:
         return await reads.endpoint(workspace, endpoint_id)
 
 
-async def discard(workspace: str | None, endpoint_id: str) -> Endpoint:
+async def discard(workspace: str, endpoint_id: str) -> Endpoint:
     """Publish the present key alone, and forget the next one. Raise NotFound, Conflict."""
     async with db.transaction():
         present = [one for one in await _locked(workspace, endpoint_id) if one.state == "present"]
@@ -73,7 +72,7 @@ async def discard(workspace: str | None, endpoint_id: str) -> Endpoint:
         return await reads.endpoint(workspace, endpoint_id)
 
 
-async def _locked(workspace: str | None, endpoint_id: str) -> list[PublicKey]:
+async def _locked(workspace: str, endpoint_id: str) -> list[PublicKey]:
     await rows.lock(endpoint_id)
     if not (keys := (await reads.endpoint(workspace, endpoint_id)).public_keys):
         raise Conflict("The deliveries of this endpoint are not signed with a key.", code="no_keys")

@@ -58,19 +58,6 @@ async def publish(
     return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version}.")
 
 
-@command(bots)
-@click.argument("bot_id", metavar="ID")
-@click.argument("version", type=click.IntRange(1))
-async def rollback(bot_id: str, version: int) -> Result:
-    """Run an earlier version again, in new conversations."""
-    owner = await _owner(bot_id)
-    await reads.flow(owner, bot_id, version)
-    async with audited("bot.rolled_back", bot_id, owner) as entry:
-        entry.detail = f"version: {(await reads.detail(owner, bot_id)).published_version} -> {version}"
-        await changes.rollback(owner, bot_id, version)
-    return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.")
-
-
 @command(bots, "list")
 @workspace_option
 async def list_(workspace: str | None) -> Result:

@@ -1,17 +1,16 @@
-"""`leadwire endpoints`, for operators; customers use the web area."""
+"""`leadwire endpoints`, for operators; customers use the web area, which alone has secrets, keys and certificates."""
 
+import asyncio
 import sys
 from typing import Any, Final
 
 import click
 from msgspec import UNSET, UnsetType
 
-from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
+from leadwire.domain.webhooks.schema import REMOVED, Attempt, Endpoint, EndpointChange
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.endpoint_secrets import certificate, key, secret, token
 from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
-from leadwire.interfaces.cli.trigger import result
 
 with lazily():
     from leadwire.domain.webhooks import changes, reads
@@ -20,16 +19,13 @@ _URL_HELP: Final = (
     "Where to send events: https and public, or in LEADWIRE_ALLOWED_NETWORKS; pull:NAME for a receiver that fetches."
 )
 
+_POLL: Final = 0.05  # seconds
+_LONGEST_WAIT: Final = 35.0  # seconds, more than a delivery may take
+
 _endpoint = click.argument("endpoint_id", metavar="ID")
 
 
 endpoints = click.Group("endpoints", help="Webhook endpoints.")
-
-
-endpoints.add_command(secret)
-endpoints.add_command(key)
-endpoints.add_command(token)
-endpoints.add_command(certificate)
 
 
 @command(endpoints)
@@ -162,7 +158,29 @@ async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
 @click.option("--event", "kind", help="The kind of event to send; by default the first it subscribes to.")
 async def test(endpoint_id: str, kind: str | None) -> Result:
     """Send a signed test event like any other and show the response. Exit 1 if it was not a 2xx."""
-    return await result(await changes.send_test(None, endpoint_id, kind), endpoint_id)
+    return await _outcome(await changes.send_test(None, endpoint_id, kind), endpoint_id)
+
+
+async def _outcome(event_id: str, endpoint_id: str) -> Result:
+    """What came of a test event: its first attempt, waited for. The code is 1 if it was not answered with a 2xx."""
+    attempt = await _first_attempt(event_id, endpoint_id)
+    document = {"event_id": event_id, "attempt": attempt}
+    if attempt is None:
+        note = f"{event_id} is not sent yet. Are `leadwire relay` and `leadwire deliver` running?"
+        return Result(document, "", 1, note)
+    answer = attempt.http_status or attempt.error or "fetched"
+    text = f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms"
+    return Result(document, text, 0 if attempt.outcome == "delivered" else 1)
+
+
+async def _first_attempt(event_id: str, endpoint_id: str) -> Attempt | None:
+    """Wait for the first attempt of a delivery. Return None when there is none in time."""
+    for _ in range(int(_LONGEST_WAIT / _POLL)):
+        for delivery in await reads.deliveries_of(None, event_id, endpoint_id, awaited=True):
+            if delivery.history:
+                return delivery.history[0]
+        await asyncio.sleep(_POLL)
+    return None
 
 
 def _line(endpoint: Endpoint) -> str:

@@ -1,6 +1,5 @@
 """`leadwire keys`."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -8,7 +7,7 @@ import click
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.domain.accounts.schema import KeyListed
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import NotFound, OperatorError
+from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
 
@@ -19,9 +18,7 @@ _OVERLAPS: Final = {"now": 0, "1h": 3600, "24h": 86_400, "7d": 604_800}
 
 
 _DAYS_HELP: Final = "Days until it expires; by default LEADWIRE_KEY_LIFE_DAYS, or never."
-_networks = click.option(
-    "--network", "networks", multiple=True, help="From where it may be used; by default anywhere. Repeatable."
-)
+_NETWORKS_HELP: Final = "From where it may be used; by default anywhere. Repeatable."
 
 
 keys = click.Group("keys", help="API keys of the /v1 API.")
@@ -31,7 +28,7 @@ keys = click.Group("keys", help="API keys of the /v1 API.")
 @click.option("--name", required=True, help="What it is for.")
 @click.option("--scope", "scopes", multiple=True, help=f"{', '.join(SCOPES)}; write includes read; default all.")
 @click.option("--expires-days", type=click.IntRange(1, 3650), help=_DAYS_HELP)
-@_networks
+@click.option("--network", "networks", multiple=True, help=_NETWORKS_HELP)
 @workspace_option
 async def create(
     name: str, scopes: tuple[str, ...], expires_days: int | None, networks: tuple[str, ...], workspace: str | None
@@ -43,7 +40,9 @@ async def create(
     async with audited("api_key.created", workspace=owner) as entry:
         entry.subject, key = await changes.create_key(owner, name, scopes, expires_at, networks)
         ends = f"{expires_at:%Y-%m-%d}" if expires_at else "never"
-        entry.detail = f"name: {name}; scopes: {' '.join(scopes)}; expires: {ends}; networks: {_any(networks)}"
+        entry.detail = (
+            f"name: {name}; scopes: {' '.join(scopes)}; expires: {ends}; networks: {' '.join(networks) or 'any'}"
+        )
     return _new(entry.subject, key, name=name, scopes=scopes)
 
 
@@ -66,21 +65,6 @@ async def roll(key_id: str, overlap: str) -> Result:
     return _new(made, key)
 
 
-@command(keys, "networks")
-@click.argument("key_id", metavar="ID")
-@_networks
-@click.option("--any", "anywhere", is_flag=True, help="From anywhere again.")
-async def networks_(key_id: str, networks: tuple[str, ...], anywhere: bool) -> Result:
-    """Let a key be used from some networks only. It holds within 5 seconds."""
-    if bool(networks) == anywhere:
-        raise OperatorError("give either --network or --any")
-    async with audited("api_key.networks_changed", key_id, await _owner(key_id)) as entry:
-        before, allowed = await changes.set_key_networks(None, key_id, networks)
-        entry.detail = f"networks: {_any(before)} -> {_any(allowed)}"
-    text = f"{key_id} may be used from {' '.join(allowed) or 'anywhere'}."
-    return Result({"id": key_id, "networks": allowed}, text)
-
-
 @command(keys)
 @click.argument("key_id", metavar="ID")
 async def revoke(key_id: str) -> Result:
@@ -96,10 +80,6 @@ async def _owner(key_id: str) -> str:
         if key.id == key_id:
             return key.workspace_id
     raise NotFound(f"There is no API key {key_id}.")
-
-
-def _any(networks: Sequence[str]) -> str:
-    return " ".join(networks) or "any"
 
 
 def _new(key_id: str, key: str, **more: object) -> Result:

@@ -97,7 +97,7 @@ async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[st
         return await create_key(old["workspace_id"], old["name"], old["scopes"], networks=old["networks"])
 
 
-async def set_key_networks(workspace: str | None, key_id: str, networks: Sequence[str]) -> tuple[list[str], list[str]]:
+async def set_key_networks(workspace: str, key_id: str, networks: Sequence[str]) -> tuple[list[str], list[str]]:
     """Let a key be used from these networks alone; from anywhere when there are none. Within 5 s it holds everywhere.
 
     Return what was and what is. Raise NotFound, also for a key that has ended; Invalid.

@@ -25,13 +25,18 @@ os.environ |= {
     "LEADWIRE_SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
 }
 
-import httpx  # noqa: E402 - the settings come first
+import contextlib  # noqa: E402 - the settings come first
+import importlib  # noqa: E402
+
+import argon2  # noqa: E402
+import httpx  # noqa: E402
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from redis.asyncio import Redis  # noqa: E402
 
 from leadwire.domain.accounts import changes as accounts  # noqa: E402
 from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
+from leadwire.domain.accounts.sign_in import passwords  # noqa: E402
 from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.domain.bots.changes import counts  # noqa: E402
 from leadwire.infrastructure import clock, db, redis_pool, settings  # noqa: E402
@@ -50,6 +55,10 @@ pytest_plugins = ("tests.dns_server", "tests.mailing")
 hypothesis.settings.register_profile("leadwire", deadline=None)  # how long an example takes depends on the machine
 hypothesis.settings.load_profile("leadwire")
 unordered.reverse()
+COSTLY = passwords._hasher
+"""What passwords are hashed with outside of tests, where a thousand people sign in."""
+passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # type: ignore[misc]
+passwords.outdated = passwords._hasher.check_needs_rehash  # type: ignore[misc]
 
 _TABLES = (
     "audit_entry, audit_chain, audit_count, invitation, user_session,"
@@ -64,6 +73,19 @@ _TABLES = (
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than there are cores, because much is waited for; each has servers of its own. One test needs none."""
     return 0 if any("::" in asked for asked in config.args) else min((os.cpu_count() or 1) + 1, 8)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Workers begin to import the tests at different places, so that what one has compiled is read by the others."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker and session.config.args == session.config.getini("testpaths"):
+        modules = sorted(Path(__file__).parent.rglob("test_*.py"))
+        first = len(modules) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        for module in modules[first:] + modules[:first]:
+            name = module.relative_to(session.config.rootpath).with_suffix("")
+            with contextlib.suppress(Exception):  # the collection says what is wrong with it
+                importlib.import_module(".".join(name.parts))
 
 
 @pytest.fixture(scope="session")

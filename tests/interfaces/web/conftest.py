@@ -1,6 +1,7 @@
 """A browser without a screen: cookies, forms and redirects, straight into the app."""
 
 import re
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -8,6 +9,8 @@ import httpx
 import pytest
 
 from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in.changes import sessions
+from leadwire.infrastructure import settings
 from tests import asgi
 
 PASSWORD = "four quiet grey horses"
@@ -17,6 +20,7 @@ class Browser(httpx.AsyncClient):
     """Fills in forms as a person would: with the token of the page it has open."""
 
     token = ""
+    address = ""  # where it is in the network
 
     async def open(self, path: str, status: int = 200) -> str:
         """The page at `path`, after redirects."""
@@ -38,7 +42,10 @@ class Browser(httpx.AsyncClient):
 
 
 def browser() -> Browser:
-    return Browser(transport=asgi.transport(), base_url="http://test", headers={"Accept": "text/html"})
+    transport = asgi.transport()
+    it = Browser(transport=transport, base_url="http://test", headers={"Accept": "text/html"})
+    it.address = transport.client[0]
+    return it
 
 
 @pytest.fixture
@@ -50,11 +57,18 @@ async def stranger(database: None) -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def signed_in(workspace: str, role: str, email: str) -> AsyncIterator[Browser]:
-    """A browser of a new user."""
+    """A browser of a new user, who has joined without the form: `test_sign_in.py` is of that."""
     link = await team.invite(workspace, email, role)  # type: ignore[arg-type]
     async with browser() as it:
-        await it.post(f"/join/{link}", data={"password": PASSWORD, "email": email})
-        await it.open("/account")
+        mark = secrets.token_urlsafe(16)
+        comes_from = sessions.Browser(it.address, it.headers["user-agent"], mark)
+        session = await team.accept(link, email, PASSWORD, comes_from)
+        prefix = "__Host-" if (settings.get().public_url or "").startswith("https:") else ""
+        for name, value in (("leadwire", session), ("leadwire-browser", mark)):
+            it.cookies.set(f"{prefix}{name}", value, "test.local", "/")
+        person = await sessions.person(session, it.address)
+        assert person
+        it.token = person.form_token
         yield it
 
 

@@ -10,6 +10,7 @@ from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in import passwords
 from leadwire.infrastructure import db
 from leadwire.interfaces.web import router
+from tests.conftest import COSTLY
 from tests.interfaces.web.conftest import PASSWORD, browser
 
 ADA, ANOTHER = "ada@example.org", "seven loud brown foxes"
@@ -64,7 +65,9 @@ async def test_an_invitation_ends_after_three_days(stranger, workspace):
     await stranger.fill(f"/join/{token}", 404, email="eve@example.org", password=PASSWORD)
 
 
-async def test_passwords_and_sessions_are_stored_as_their_hashes(admin):
+async def test_passwords_and_sessions_are_stored_as_their_hashes(admin, monkeypatch):
+    monkeypatch.setattr(passwords, "_hasher", COSTLY)
+    await admin.fill("/account/password", present=PASSWORD, password=ANOTHER)
     stored = await db.value("SELECT password_hash FROM user_account")
     assert stored.startswith("$argon2id$v=19$m=19456,t=2,p=1$")  # what OWASP names first
     token = admin.cookies["leadwire"]

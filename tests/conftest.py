@@ -34,6 +34,7 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from redis.asyncio import Redis  # noqa: E402
 
+from leadwire.delivery.worker import hourly_stats  # noqa: E402
 from leadwire.domain.accounts import changes as accounts  # noqa: E402
 from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
 from leadwire.domain.accounts.sign_in import passwords  # noqa: E402
@@ -57,6 +58,10 @@ hypothesis.settings.load_profile("leadwire")
 unordered.reverse()
 COSTLY = passwords._hasher
 """What passwords are hashed with outside of tests, where a thousand people sign in."""
+_COLLECTED = {counts: counts._counted, hourly_stats: hourly_stats._hours}
+"""What is collected and written by a timer: here when a test asks for it, and not amid one of the next."""
+for _collector in _COLLECTED:
+    _collector._EVERY = 86_400.0  # type: ignore[attr-defined]
 passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # type: ignore[misc]
 passwords.outdated = passwords._hasher.check_needs_rehash  # type: ignore[misc]
 
@@ -133,7 +138,10 @@ def unchanged() -> Iterator[None]:
 @pytest.fixture
 async def database(connected: None) -> AsyncIterator[None]:
     """Empty tables, an empty Redis, the true time, and nothing that a test before has left to be written later."""
-    counts._counted.clear()
+    for collector, collected in _COLLECTED.items():
+        collected.clear()
+        while collector._due:
+            collector._due.pop().cancel()
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads._known.clear()

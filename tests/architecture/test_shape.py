@@ -3,11 +3,11 @@
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import get_args
 
 import msgspec
-import pytest
 
 from leadwire.delivery.table import Delivery, DeliveryResult, EveryDelivery
 from leadwire.domain.bots.flow.nodes import Op
@@ -20,9 +20,10 @@ DOCS = ROOT / "src" / "leadwire" / "docs"
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
-def test_no_file_is_longer_than_250_lines(path):
-    assert len(path.read_text().splitlines()) <= 250
+def test_no_file_is_longer_than_250_lines():
+    assert len(SOURCES) > 400
+    lines = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES}
+    assert {path: many for path, many in lines.items() if many > 250} == {}
 
 
 def test_the_import_contracts_hold():
@@ -33,18 +34,19 @@ def test_the_import_contracts_hold():
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table._meta.tablename)
-async def test_a_table_is_what_the_migrations_make(table, database):
-    found = await db.rows(
-        """SELECT column_name, is_nullable = 'YES' AS nullable FROM information_schema.columns
-           WHERE table_name = $1 AND table_schema = 'public'""",
-        table._meta.tablename,
-    )
-    made = {row["column_name"]: row["nullable"] for row in found}
-    declared = {column._meta.db_column_name: bool(column._meta.null) for column in table._meta.columns}
-    if table is EveryDelivery:  # PostgreSQL does not say what may be null in a view: the tables below it do
-        made = {name: any(_may_be_null(below, name) for below in (Delivery, DeliveryResult)) for name in made}
-    assert made == declared
+async def test_a_table_is_what_the_migrations_make(database):
+    columns = defaultdict(dict)
+    for table, column, nullable in await db.rows(
+        """SELECT table_name, column_name, is_nullable = 'YES' FROM information_schema.columns
+           WHERE table_schema = 'public'"""
+    ):
+        columns[table][column] = nullable
+    for table in TABLES:
+        made = columns[table._meta.tablename]
+        declared = {column._meta.db_column_name: bool(column._meta.null) for column in table._meta.columns}
+        if table is EveryDelivery:  # PostgreSQL does not say what may be null in a view: the tables below it do
+            made = {name: any(_may_be_null(below, name) for below in (Delivery, DeliveryResult)) for name in made}
+        assert made == declared, table._meta.tablename
 
 
 def _may_be_null(table, name):

@@ -1,12 +1,11 @@
 """Who knows which table: a package writes its own, and reads those of others only where this page says so."""
 
 import ast
+import functools
 import importlib
 import re
 from collections import defaultdict
 from pathlib import Path
-
-import pytest
 
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import Statement
@@ -61,6 +60,7 @@ OWNER = {
 }
 
 
+@functools.cache
 def texts_of(path: Path) -> list[str]:
     """The SQL of a file, or of a module: its constants, and the statements that it has built."""
     if path.suffix == ".sql":
@@ -98,16 +98,17 @@ def test_a_package_reads_the_tables_of_others_only_where_it_says_so():
         assert {one.split()[0] for one in tables} <= READS.get(package, set()), f"{package}: {sorted(tables)}"
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table._meta.tablename)
-async def test_a_column_has_the_type_that_its_table_class_says(table, database):
-    found = await db.rows(
-        """SELECT attname, format_type(atttypid, NULL) AS type FROM pg_attribute
-           WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped""",
-        f"public.{table._meta.tablename}",
-    )
+async def test_a_column_has_the_type_that_its_table_class_says(database):
+    made = defaultdict(dict)
+    for table, column, kind in await db.rows(
+        """SELECT relname, attname, format_type(atttypid, NULL) FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+           WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped"""
+    ):
+        made[table][column] = kind
     types = {"TIMESTAMPTZ": "timestamp with time zone", "BOOLEAN": "boolean", "INTEGER": "integer"}
-    declared = {
-        column._meta.db_column_name: types.get(column.column_type, column.column_type.lower())
-        for column in table._meta.columns
-    }
-    assert {row["attname"]: row["type"] for row in found} == declared
+    for table in TABLES:
+        declared = {
+            column._meta.db_column_name: types.get(column.column_type, column.column_type.lower())
+            for column in table._meta.columns
+        }
+        assert made[table._meta.tablename] == declared, table._meta.tablename

@@ -65,6 +65,6 @@ def test_the_figures_are_those_of_the_lines():
     assert f"has {sum(told.values())} requirements" in ASVS
 
 
-@pytest.mark.parametrize(("ids", "verdict", "text"), ROWS, ids=lambda one: one[0] if isinstance(one, list) else "")
-def test_what_is_held_names_a_test(ids, verdict, text):
-    assert verdict != "held" or "::test_" in text, ids
+def test_what_is_held_names_a_test():
+    assert len(ROWS) > 100
+    assert [ids for ids, verdict, text in ROWS if verdict == "held" and "::test_" not in text] == []

@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 import click
-import pytest
 
 from tests.docs.commands import DOCS, DOCUMENTS, ROOT, commands, leaves, resolved
 
@@ -55,9 +54,8 @@ def _without_uv(words):
 _RUN = {"leadwire": _of_leadwire, "pytest": _of_pytest, "python": _of_python}
 
 
-@pytest.mark.parametrize("document", OURS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_command_exists(document):
-    for words in commands(document):
+def test_every_command_exists():
+    for words in (words for document in OURS for words in commands(document)):
         if any(word.startswith("[--") for word in words):
             continue  # of the table, below
         program, *rest = _without_uv(words)
@@ -92,19 +90,19 @@ def _shown():
             yield (*path[:-1], name), rest
 
 
-@pytest.mark.parametrize("path", sorted(leaves()), ids=" ".join)
-def test_help_ends_with_examples_that_are_command_lines(path, tmp_path, monkeypatch):
-    title, *lines = (resolved(list(path))[0].epilog or "").removeprefix("\b\n").splitlines()
-    assert title == "Examples:"
-    assert lines
+def test_help_ends_with_examples_that_are_command_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("support.toml", "client.pem", "client.key"):
         (tmp_path / name).touch()
-    for line in lines:
-        words = shlex.split(line.strip().partition(" > ")[0].removeprefix('eval "$(').removesuffix(')"'))
-        command, rest = resolved(words[1:])
-        assert command.name == path[-1]
-        command.make_context("leadwire", list(rest)).close()
+    for path in leaves():
+        title, *lines = (resolved(list(path))[0].epilog or "").removeprefix("\b\n").splitlines()
+        assert title == "Examples:", path
+        assert lines, path
+        for line in lines:
+            words = shlex.split(line.strip().partition(" > ")[0].removeprefix('eval "$(').removesuffix(')"'))
+            command, rest = resolved(words[1:])
+            assert command.name == path[-1]
+            command.make_context("leadwire", list(rest)).close()
 
 
 def test_there_are_no_examples_of_a_command_that_is_gone():
@@ -115,18 +113,17 @@ def test_the_table_lists_every_command():
     assert sorted(path for path, _ in _shown()) == sorted(leaves())
 
 
-@pytest.mark.parametrize(("path", "rest"), list(_shown()), ids=" ".join)
-def test_the_table_gives_options_that_there_are(path, rest):
-    command, left = resolved(list(path))
-    assert left == []
-    known = {name: one for one in command.params for name in (*one.opts, *one.secondary_opts)}
-    words = [word.strip("[]") for word in rest]
-    for number, word in enumerate(words):
-        if word.startswith("--"):
-            assert word in known, f"{word}: there are {sorted(known)}"
-            valued = (
-                number + 1 < len(words) and not words[number + 1].startswith("--") and not rest[number].endswith("]")
-            )
-            assert not (valued and known[word].is_flag), f"{word} takes no value"
-        elif number == 0 or not words[number - 1].startswith("--"):
-            assert any(isinstance(one, click.Argument) for one in command.params), f"{path} takes no {word}"
+def test_the_table_gives_options_that_there_are():
+    for path, rest in _shown():
+        command, left = resolved(list(path))
+        assert left == []
+        known = {name: one for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        words = [word.strip("[]") for word in rest]
+        for number, word in enumerate(words):
+            if word.startswith("--"):
+                assert word in known, f"{word}: there are {sorted(known)}"
+                last = number + 1 == len(words) or rest[number].endswith("]")
+                valued = not last and not words[number + 1].startswith("--")
+                assert not (valued and known[word].is_flag), f"{word} takes no value"
+            elif number == 0 or not words[number - 1].startswith("--"):
+                assert any(isinstance(one, click.Argument) for one in command.params), f"{path} takes no {word}"

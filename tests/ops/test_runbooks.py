@@ -4,7 +4,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 from ops.prometheus.rules import ALERTS, runbook
 
 from leadwire.infrastructure import db
@@ -15,8 +14,6 @@ BOOKS = sorted((ROOT / "src" / "leadwire" / "docs" / "runbooks").glob("*.md"))
 HEADINGS = ["Meaning", "Impact", "Check", "Fix", "Afterwards"]
 PLACEHOLDERS = {"EVENT": "evt_0", "ID": "we_0", "TIME": "2026-01-02T03:04:05Z", "PID": "0"}
 
-each_book = pytest.mark.parametrize("book", BOOKS, ids=lambda path: path.stem)
-
 
 def commands(book):
     """Everything that is to be typed, in blocks and in sentences, with the placeholders filled in."""
@@ -24,6 +21,9 @@ def commands(book):
     lines = [line for block in re.findall(r"```sh\n(.+?)```", text, re.DOTALL) for line in block.splitlines()]
     lines += re.findall(r"`((?:leadwire|psql) [^`]+)`", re.sub(r"```.+?```", "", text, flags=re.DOTALL))
     return [re.sub(rf"\b({'|'.join(PLACEHOLDERS)})\b", lambda found: PLACEHOLDERS[found[1]], line) for line in lines]
+
+
+LINES = [line for book in BOOKS for line in commands(book)]
 
 
 def test_every_alert_has_a_runbook_and_none_is_left_over():
@@ -37,47 +37,44 @@ def test_the_page_on_call_names_each_by_whether_somebody_is_called():
         assert sorted(re.findall(r"^- \[(\w+)\]\(runbooks/", text, re.MULTILINE)) == sorted(names)
 
 
-@each_book
-def test_it_has_all_its_parts(book):
-    text = book.read_text()
-    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == HEADINGS
+def test_each_has_all_its_parts():
     names = {f"# {alert.name}" for alert in ALERTS}
-    assert text.splitlines()[0] in names
-    assert runbook(text.splitlines()[0][2:]) == book.stem
-    assert all(part.strip() for part in re.split(r"^#+ .+$", text, flags=re.MULTILINE)[2:])
+    for book in BOOKS:
+        text = book.read_text()
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == HEADINGS, book
+        assert text.splitlines()[0] in names, book
+        assert runbook(text.splitlines()[0][2:]) == book.stem
+        assert all(part.strip() for part in re.split(r"^#+ .+$", text, flags=re.MULTILINE)[2:]), book
 
 
-@each_book
-def test_its_commands_of_leadwire_exist(book):
-    for line in commands(book):
+def test_their_commands_of_leadwire_exist():
+    for line in LINES:
         if line.startswith("leadwire"):
             arguments = shlex.split(line.partition(" | ")[0])[1:]
             parsed(*arguments)
 
 
-@each_book
-async def test_its_queries_run(book, workspace):
-    for line in commands(book):
+async def test_their_queries_run(workspace):
+    for line in LINES:
         if line.startswith("psql"):
             program, address, option, sql = shlex.split(line)
             assert (program, address, option) == ("psql", "$LEADWIRE_DATABASE_URL", "-c")
             await db.rows(sql)
 
 
-@each_book
-def test_the_lines_it_looks_for_in_the_log_are_written(book):
+def test_the_lines_they_look_for_in_the_log_are_written():
     sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
-    for line in commands(book):
-        if "| grep" in line and "journalctl" in line:
-            for word in re.findall(r"\b[a-z]+\.[a-z_]+\b", line.partition("| grep")[2]):
-                assert f'"{word}"' in sources, word
+    looked_for = [line.partition("| grep")[2] for line in LINES if "| grep" in line and "journalctl" in line]
+    words = {word for text in looked_for for word in re.findall(r"\b[a-z]+\.[a-z_]+\b", text)}
+    assert words
+    assert [word for word in words if f'"{word}"' not in sources] == []
 
 
-@each_book
-def test_its_links_lead_somewhere(book):
-    for link in re.findall(r"\]\(([^)]+)\)", book.read_text()):
-        path, _, anchor = link.partition("#")
-        target = (book.parent / path).resolve()
-        assert target.is_file(), link
-        headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
-        assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}, link
+def test_their_links_lead_somewhere():
+    for book in BOOKS:
+        for link in re.findall(r"\]\(([^)]+)\)", book.read_text()):
+            path, _, anchor = link.partition("#")
+            target = (book.parent / path).resolve()
+            assert target.is_file(), (book, link)
+            headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+            assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}, (book, link)

@@ -37,14 +37,21 @@ async def reads() -> list[tuple[str, str, str]]:
     return [tuple(row) for row in found]
 
 
-@pytest.mark.parametrize("path", SCREENS)
-async def test_no_screen_shows_a_person_without_an_entry(admin, known, path):
-    address = re.sub(r"\{(\w+):\w+\}", lambda found: known.get(found[1], "nothing"), path)
-    if path == "/inbox":
-        address += f"?c={known['conversation_id']}"
-    page = (await admin.get(address, follow_redirects=True)).text
-    if any(secret in page for secret in SECRETS):
-        assert len(await reads()) == 1, path
+async def test_no_screen_shows_a_person_without_an_entry(admin, known):
+    shown = 0
+    for path in SCREENS:
+        address = re.sub(r"\{(\w+):\w+\}", lambda found: known.get(found[1], "nothing"), path)
+        if path == "/inbox":
+            address += f"?c={known['conversation_id']}"
+        page = (await admin.get(address, follow_redirects=True)).text
+        noted = await reads()
+        if any(secret in page for secret in SECRETS):
+            shown += 1
+            assert len(noted) == 1, path
+        for key in audit._read:
+            audit._read[key] = 0.0  # a quarter of an hour later
+        await db.rows("DELETE FROM audit_entry")
+    assert shown > 5
 
 
 async def test_the_screens_that_show_a_person_are_known(admin, known):

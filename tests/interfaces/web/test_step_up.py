@@ -156,16 +156,13 @@ def test_the_review_lists_every_action_and_whether_it_asks():
     ] == listed(), "\n".join(listed())
 
 
-GUARDED = [one for one in router.DECLARED if one.confirmed]
-
-
-@pytest.mark.parametrize("one", GUARDED, ids=lambda one: one.path)
-async def test_the_page_that_asks_carries_the_form_along(admin, one):
+async def test_the_page_that_asks_carries_the_form_along(admin):
     await admin.open("/account")
     await time_passes()
-    path = re.sub(r"\{\w+:\w+\}", "nothing", one.path) + "?a=b"
-    page = await admin.fill(path, event=["lead.created", 'a "quoted"\nvalue'])
-    assert f'action="{path}"' in page
-    assert '<input type="hidden" name="event" value="lead.created">' in page
-    assert '<input type="hidden" name="event" value="a &#34;quoted&#34;\nvalue">' in page
-    assert page.count(f'value="{admin.token}"') == 2  # of this form, and of the one that signs out
+    for one in (one for one in router.DECLARED if one.confirmed):
+        path = re.sub(r"\{\w+:\w+\}", "nothing", one.path) + "?a=b"
+        page = await admin.fill(path, event=["lead.created", 'a "quoted"\nvalue'])
+        assert f'action="{path}"' in page
+        assert '<input type="hidden" name="event" value="lead.created">' in page, path
+        assert '<input type="hidden" name="event" value="a &#34;quoted&#34;\nvalue">' in page, path
+        assert page.count(f'value="{admin.token}"') == 2, path  # of this form, and of the one that signs out

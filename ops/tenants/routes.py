@@ -19,6 +19,7 @@ OPEN: Final = {
     "/reset-password/{token}": "who has the link",
     "/join/{token}": "who has the link",
     "/unsubscribe/{token}": "who has the link, and mail programs",
+    "/transcript/{token}": "who has the link, which was mailed",
     "/assets/{name}": "files of ours, the same for everybody",
     "/health/live": "whoever watches the process",
     "/health/ready": "whoever watches the process",

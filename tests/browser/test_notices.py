@@ -15,7 +15,7 @@ def _mail(set_mail):
     set_mail("mailbox:", public_url="")
 
 
-async def test_a_visitor_has_the_chat_mailed(chat):
+async def test_a_visitor_has_the_chat_mailed(chat, browser, door):
     await chat.open()
     ask = chat.dialog.get_by_role("button", name="Mail me this chat")
     await chat.picks("I am ready to start")
@@ -26,7 +26,11 @@ async def test_a_visitor_has_the_chat_mailed(chat):
     await expect(chat.dialog.get_by_role("button", name="Sent by mail")).to_be_visible()
     ((to, values),) = await mails("transcript")
     assert to == "grace@navy.example"
-    assert {"who": "You", "text": "51-200"} in values["said"]
+    async with visiting(browser) as mail_reader:
+        shown = await mail_reader.page()
+        await shown.goto(door + values["path"])
+        await expect(shown.get_by_text("You: 51-200")).to_be_visible()
+        assert mail_reader.complaints == []
     await chat.says("Grace Hopper")  # the conversation goes on
     await expect(chat.log.get_by_text("Grace Hopper", exact=True)).to_be_visible()
 

@@ -140,7 +140,7 @@ async def test_an_agent_mails_a_transcript_to_the_lead_of_the_conversation(agent
     assert "The transcript is on its way." in await agent.fill(f"/inbox/{lead.conversation_id}/transcript")
     ((to, values),) = await mails("transcript")
     assert to == "ada@example.com"
-    assert values["said"] == [{"who": "You", "text": "Hello"}]
+    assert "<b>You:</b> Hello" in await agent.open(values["path"])
     assert await db.value("SELECT about FROM mail WHERE kind = 'transcript'") == lead.conversation_id
     assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'conversation.transcript_sent'") == 1
     for status in (200, 200, 409):

@@ -1,16 +1,18 @@
-"""A visitor has the conversation mailed to them: to the address that they gave in it, and to nobody else."""
+"""A visitor has a link to the conversation mailed to them: to the address that they gave in it, and to nobody else."""
+
+from datetime import timedelta
 
 import pytest
 
+from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.bots import changes
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents
 from leadwire.domain.notices.changes import transcript
-from leadwire.domain.notices.strangers_links import Links
 from leadwire.domain.privacy import changes as privacy
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from tests.domain.bots.conftest import live, published  # noqa: F401 - a fixture
 from tests.interfaces.widget.conftest import Caller, caller, shop  # noqa: F401 - fixtures
 from tests.mailing import mails
@@ -38,7 +40,7 @@ next = "bye"
 [[nodes]]
 type = "end"
 id = "bye"
-text = "Thanks, {{name}}. We write to {{email}}."
+text = "Thanks, {{name}}.example. We write to {{email}}."
 """
 pytestmark = pytest.mark.usefixtures("mailing")
 
@@ -60,11 +62,12 @@ async def test_it_comes_to_the_address_that_was_given(caller):  # noqa: F811
     assert (await caller.post("transcript")).status_code == 200
     (to, values), (again, _) = await mails("transcript")
     assert to == again == "ada@example.com"
-    assert {"who": "You", "text": "ada@example.com"} in values["said"]
-    assert {"who": "Assistant", "text": "Your e-mail?"} in values["said"]
     made = compose.content("transcript", Contents(values), "https://leads.example")
     assert made.subject == "Your conversation with Test"
-    assert "\nYou: ada@example.com\n" in made.text
+    assert f"\nhttps://leads.example{values['path']}\n" in made.text
+    page = await caller.client.get(values["path"])
+    assert "<b>Assistant:</b> Your e-mail?" in page.text
+    assert "<b>You:</b> ada@example.com" in page.text
 
 
 async def test_it_is_nothing_to_write_to_strangers_with(caller, shop):  # noqa: F811
@@ -81,41 +84,47 @@ async def test_it_is_nothing_to_write_to_strangers_with(caller, shop):  # noqa: 
     assert len(await mails("transcript")) == 5
 
 
-LINKS = [
-    "https://evil.example/login", "HTTPS://EVIL.example", "evil-bank.example/login", "(evil-bank.example)",
-    "evil.example.", "http://2130706433/x", "192.0.2.7/login", "www.evil", "evil\uff0eexample/x",
-    "evil\u3002example", "ev\u200bil.exam\u00adple", "eve@evil.example", "x@evil.example/ada@example.com",
-    "mailto:eve@evil.example", "b\u00fccher.example",
-]  # fmt: skip
+LINKS = ["https://evil.example/login", "evil-bank.example/login", "evil", "www.evil.example", "eve@evil.example"]
 
 
 @pytest.mark.parametrize("link", LINKS)
-async def test_what_a_visitor_gave_is_no_link_wherever_it_is_repeated(workspace, anonymous, live, link):  # noqa: F811
+async def test_nothing_that_was_said_is_in_the_mail(workspace, anonymous, live, link):  # noqa: F811
+    """Not even what a flow makes an address of: {{name}}.example."""
     bot = await published(workspace, REPEATS, "Repeats")
     await changes.set_origins(workspace, bot.id, ["*"])
     caller = Caller(anonymous, bot)  # noqa: F811
-    await caller.says(f"{link} Invoice overdue")
+    await caller.says(link)
     await caller.says("ada@example.com")
     assert (await caller.post("transcript")).status_code == 200
     ((_, values),) = await mails("transcript")
-    assert [one["text"] for one in values["said"]] == [
-        "Your name?",
-        "[link] Invoice overdue",
-        "Hello [link] Invoice overdue, we are at https://shop.example/returns and help.shop.example. Your e-mail?",
-        "ada@example.com",
-        "Thanks, [link] Invoice overdue. We write to ada@example.com.",
-    ]
+    made = compose.content("transcript", Contents(values), "https://leads.example")
+    assert "evil" not in (made.subject + made.text + made.html).replace(values["path"], "")
+    page = (await anonymous.get(values["path"])).text
+    assert page.count(link) == 3
+    assert "<a " not in page
 
 
-def test_a_visitor_who_names_very_many_hosts_takes_all_links_out():
-    few, many = (Links("a@b.example", [f"x{n}.example" for n in range(count)]) for count in (100, 101))
-    assert few.out_of("See shop.example now", own=False) == "See shop.example now"
-    assert many.out_of("See shop.example now", own=False) == "See [link] now"
+async def read(caller, path):  # noqa: F811
+    return (await caller.client.get(path)).status_code
 
 
-@pytest.mark.parametrize("text", ["It costs 12.50 EUR. Really? Yes, e.g. 3.5 a day...", "Ada: 10:30, a/b, U.S.A."])
-def test_what_is_no_link_stays(text):
-    assert Links("a@b.example", [text]).out_of(text, own=True) == text
+async def test_the_link_shows_what_was_said_until_then_while_it_may(workspace, caller, monkeypatch):  # noqa: F811
+    await caller.says("ada@example.com")
+    await caller.post("transcript")
+    ((_, values),) = await mails("transcript")
+    await caller.says("What I said later")
+    page = await caller.client.get(values["path"])
+    assert "What I said later" not in page.text
+    assert page.headers["cache-control"] == "no-store"
+    assert await read(caller, values["path"][:-1]) == 404
+    assert await read(caller, "/transcript/x") == 404
+    await workspaces.set_suspended(workspace, suspended=True)
+    assert await read(caller, values["path"]) == 403
+    await workspaces.set_suspended(workspace, suspended=False)
+    assert await read(caller, values["path"]) == 200
+    later = clock.now() + timedelta(days=31)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    assert await read(caller, values["path"]) == 404
 
 
 async def test_one_address_gets_few_from_whoever_asks(workspace, caller, shop, monkeypatch):  # noqa: F811
@@ -140,8 +149,10 @@ async def test_it_goes_to_no_address_that_was_not_given_in_the_conversation(work
 async def test_erasing_the_person_stops_it(workspace, caller):  # noqa: F811
     await caller.says("ada@example.com")
     assert (await caller.post("transcript")).status_code == 200
+    ((_, values),) = await mails("transcript")
     await privacy.erase_person(workspace, "ada@example.com")
     assert await mails() == []
+    assert await read(caller, values["path"]) == 404
     assert code(await caller.post("transcript")) == (409, "no_address")
 
 
@@ -156,13 +167,3 @@ async def test_it_takes_the_token_of_the_conversation(caller, anonymous):  # noq
     bare = await anonymous.post(f"/widget/v1/conversations/{caller.conversation}/transcript")
     assert bare.status_code == 401
     assert await mails() == []
-
-
-async def test_a_long_conversation_loses_its_beginning(workspace, caller, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(transcript, "_LONGEST", 40)
-    await caller.says("x" * 50)
-    await caller.says("ada@example.com")
-    assert (await caller.post("transcript")).status_code == 200
-    ((_, values),) = await mails("transcript")
-    assert values["cut"] is True
-    assert "x" * 10 not in str(values)

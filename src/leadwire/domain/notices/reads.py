@@ -6,12 +6,20 @@ What is looked for over all workspaces is behind an index that holds only endpoi
 from typing import Final
 
 from leadwire.delivery.endpoints.table import FAILING_DAYS
+from leadwire.domain.accounts import closed, tickets
+from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.schema import Person
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.conversations.schema import ConversationDetail, ConversationNotFound
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices.schema import MOST_DEAD, OFFERS, Address, Kind, Offer, by_default, offered
 from leadwire.domain.notices.table import NoticeAddress, NoticeChoice
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import param, sql, statement
+
+TRANSCRIPT: Final = "transcript"
+"""The purpose of a link to what was said."""
+_WHO: Final = {"bot": "Assistant", "agent": "Team", "user": "You"}
 
 _CHOSEN: Final = statement(
     NoticeChoice.select("kinds").where(
@@ -137,6 +145,28 @@ async def news(workspace: str, kind: Kind) -> list[db.Row]:
 async def name(workspace: str) -> str:
     """What a workspace is called."""
     return str(await _NAME.value(workspace=workspace))
+
+
+def began(conversation: ConversationDetail) -> str:
+    """When a conversation began, for people."""
+    return f"{clock.parse(conversation.created_at):%d %B %Y, %H:%M} UTC"
+
+
+async def transcript(ticket: str) -> dict[str, object]:
+    """What was said in a conversation when the link to it was mailed, for its page.
+
+    Raise ConversationNotFound for a link that we did not make or that is too old, and when the lead was deleted;
+    DomainError while the workspace is closed.
+    """
+    workspace, about = tickets.opened(TRANSCRIPT, ticket)
+    conversation_id, _, count = about.partition(" ")
+    if await accounts.suspended([workspace]):
+        raise await closed.reason(workspace)
+    conversation = await conversations.detail(workspace, conversation_id)
+    if conversation.lead is None:
+        raise ConversationNotFound
+    said = [(_WHO[one.role], one.content) for one in conversation.messages[: int(count)]]
+    return {"workspace": await name(workspace), "began": began(conversation), "said": said}
 
 
 async def recipients(workspace: str, offer: Offer) -> list[db.Row]:

@@ -1,5 +1,5 @@
-"""Which mails somebody gets, the link that ends them without a sign-in, and a transcript to a visitor; addresses at
-Slack and Teams.
+"""Which mails somebody gets, the link that ends them without a sign-in, and what a visitor reads of their chat;
+addresses at Slack and Teams.
 """
 
 from typing import Any, Final
@@ -31,7 +31,7 @@ async def choose(context: PageContext) -> PageResponse:
 
 @action("/inbox/{conversation_id}/transcript", role="agent", shown_on=inbox.inbox, audit="conversation.transcript_sent")
 async def send_transcript(context: PageContext, conversation_id: str) -> PageResponse:
-    """Mail the conversation to its visitor."""
+    """Mail its visitor a link to the conversation."""
     await transcript.send(context.workspace, conversation_id)
     return context.redirect(f"/inbox?c={conversation_id}", "The transcript is on its way.")
 
@@ -81,5 +81,12 @@ async def unsubscribed(request: Request[Any, Any, Any]) -> PageResponse:
     return render_page(request, "public/unsubscribe.html", {"title": OFFERS[kind].title, "done": True})
 
 
-OPEN: Final[list[HTTPRouteHandler]] = [unsubscribe, unsubscribed]
+@get("/transcript/{token:str}")
+async def read_transcript(request: Request[Any, Any, Any]) -> PageResponse:
+    """Text only: what a visitor typed may be an address, also where the bot repeats it."""
+    said = await reads.transcript(request.path_params["token"])
+    return render_page(request, "public/transcript.html", said)
+
+
+OPEN: Final[list[HTTPRouteHandler]] = [unsubscribe, unsubscribed, read_transcript]
 """What mail programs and readers open without a sign-in."""

@@ -61,6 +61,15 @@ async def test_answers_do_not_replace_what_is_vouched_for(workspace, caller, sec
     assert await lead() == ("ada@example.com", "Ada Lovelace", {"size": "l", "user_id": "u-7"})  # said once
 
 
+async def test_no_attribute_takes_the_place_of_what_is_vouched_for(caller, secret):
+    """A stranger who gives Ada's address first would otherwise leave an id with her lead that nothing replaces."""
+    await caller.says("ada@example.com", attributes={"user_id": "u-666", "email": "eve@example.com", "plan": "pro"})
+    assert (await lead())[2] == {"plan": "pro"}
+    ada = type(caller)(caller.client, caller.bot)
+    await ada.says("what?", identity=signed(secret, caller.bot.id))
+    assert (await lead())[2]["user_id"] == "u-7"
+
+
 async def test_an_answer_after_it_is_the_visitors_word_only(caller, secret):
     await caller.says("what?", identity=signed(secret, caller.bot.id))
     await caller.says("eve@example.com")

@@ -16,7 +16,7 @@ from leadwire.infrastructure.errors import InsufficientScope
 from leadwire.interfaces.widget.schema import NewVisitorMessage
 
 _CAMPAIGN: Final = 200  # characters
-_WHO: Final = ("email", "user_id")  # tell one person from another
+_WHO: Final = ("email", "user_id")  # tell one person from another; no attribute says who somebody is
 
 
 def blinded(workspace: str, network: str) -> bytes:
@@ -45,7 +45,7 @@ async def told(bot_id: str, given: NewVisitorMessage, before: Mapping[str, Any] 
     `before` holds the variables of the conversation. Raise InsufficientScope when an identity is not proven, or another
     than the conversation's.
     """
-    attributes = {f"{PAGE}{name}": value for name, value in given.attributes.items()}
+    attributes = {f"{PAGE}{name}": value for name, value in given.attributes.items() if name not in _WHO}
     if given.identity is None:
         return attributes
     person = await identities.verified(bot_id, identities.Vouched(**structs.asdict(given.identity)))

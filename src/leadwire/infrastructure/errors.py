@@ -4,7 +4,9 @@ A server turns one into an RFC 9457 response, the CLI into one line and exit cod
 status of each error. The docstrings are the texts of the OpenAPI document.
 """
 
+import copyreg
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -50,6 +52,10 @@ class DomainError(Exception):
         self.errors = errors
         self.headers = headers or self.headers
         self.conflicting_id = conflicting_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How another process hands it on: as it is, not made anew of its message."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class MalformedJson(DomainError, status=400, code="malformed_json", title="The body is not valid JSON"):

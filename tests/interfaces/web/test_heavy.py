@@ -6,10 +6,9 @@ import threading
 import pytest
 
 from leadwire.domain.bots import changes, reads
-from leadwire.domain.bots.builder import text_diff
-from leadwire.domain.bots.flow import library, parse
+from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.visitors import runtime
-from leadwire.infrastructure import cpu_work, db
+from leadwire.infrastructure import apart, cpu_work, db
 from leadwire.interfaces.web import rendering
 from leadwire.interfaces.web.screens import bot_text as screen
 from tests import jobs
@@ -40,31 +39,62 @@ def watched(monkeypatch, owner, name):
     return threads
 
 
-async def test_one_pair_of_versions_is_compared_in_a_thread(viewer, greeter, monkeypatch):
-    threads = watched(monkeypatch, text_diff, "compare")
+@pytest.fixture
+def apart_works(monkeypatch):
+    """The names of what is done in the process for large texts, as it is done."""
+    names, real = [], apart.call
+
+    def call(work, *arguments):
+        names.append(work.__name__)
+        assert threading.current_thread() is not threading.main_thread()
+        return real(work, *arguments)
+
+    monkeypatch.setattr(apart, "call", call)
+    return names
+
+
+async def test_one_pair_of_versions_is_compared_apart(viewer, greeter, apart_works):
+    apart_works.clear()
     page = await viewer.open(f"/bots/{greeter}/versions")
     assert page.count("Show what it changed") == 4
-    assert len(threads) == 1
-    assert threads[0] is not threading.main_thread()
+    assert apart_works == ["compare"]
     page = await viewer.open(f"/bots/{greeter}/versions?version=1")
     assert "more lines are not shown" in page
     assert len(page) < 200_000
-    assert len(threads) == 2
+    assert apart_works == ["compare", "compare"]
 
 
-async def test_a_draft_is_parsed_in_a_thread(admin, greeter, monkeypatch):
-    watches = [(screen, "examined"), (changes, "parse")]
-    threads = [watched(monkeypatch, owner, name) for owner, name in watches]
+async def test_a_draft_is_parsed_apart(admin, greeter, apart_works):
+    apart_works.clear()
     page = await admin.open(f"/bots/{greeter}/text")
     assert "Visitors see this" in page
-    await admin.fill(f"/bots/{greeter}/draft", source=FLOW, publish="1")
-    assert [len(found) for found in threads] == [2, 1]  # two pages; the draft that is to be published
-    assert threading.main_thread() not in [one for found in threads for one in found]
+    await admin.fill(f"/bots/{greeter}/draft", source=FLOW + "#\n" * 60_000, publish="1")
+    assert apart_works == ["checked", "parse", "checked"]
+    apart_works.clear()
+    await admin.open(f"/bots/{greeter}")
+    await admin.fill(f"/bots/{greeter}/steps", kind="end")
+    assert apart_works == ["checked", "picture", "read", "rewritten", "checked", "picture"]
 
 
-async def test_a_published_flow_is_read_in_a_thread(viewer, greeter, monkeypatch):
-    threads = watched(monkeypatch, parse, "_examined")
+async def test_what_takes_too_long_to_read_is_told(admin, workspace, monkeypatch):
+    bot = (await published(workspace, FLOW)).id
+    await admin.open(f"/bots/{bot}")
+    tables = FLOW + "".join(f"[a.b.c.d.e.f.g.h{number}]\n" for number in range(9_000))
+    await admin.fill(f"/bots/{bot}/draft", source=tables)
+    monkeypatch.setattr(apart, "LIMIT", 1e-6)
+    assert "This text takes too long to read." in await admin.fill(f"/bots/{bot}/steps", 422, kind="end")
+
+
+async def test_a_published_flow_is_read_apart(viewer, greeter, apart_works):
+    apart_works.clear()
     await viewer.open(f"/bots/{greeter}/preview")
+    assert apart_works == ["parse_stored"]
+
+
+async def test_a_short_draft_is_parsed_in_a_thread(admin, workspace, monkeypatch):
+    bot = (await published(workspace, FLOW)).id
+    threads = watched(monkeypatch, screen, "checked")
+    await admin.open(f"/bots/{bot}/text")
     assert threads
     assert threading.main_thread() not in threads
 
@@ -202,6 +232,8 @@ async def test_workspaces_take_turns(database):
 async def test_what_is_nested_too_deeply_is_told_and_not_parsed(admin, workspace):
     bot = (await published(workspace, FLOW)).id
     await admin.open(f"/bots/{bot}/text")
+    digits = "a = " + "1" * 5_000  # Python reads no number that long
+    assert "The text cannot be read." in await admin.fill(f"/bots/{bot}/draft", 422, source=digits)
     deep = "a." * 20_000 + "a = 1"
     assert "A key has at most 8 parts." in await admin.fill(f"/bots/{bot}/draft", 422, source=deep)
     assert "A key has at most 8 parts." in await admin.fill(f"/bots/{bot}/draft", 422, source=deep, publish="1")

@@ -153,7 +153,7 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     text, _ = await source(workspace, bot_id, version)
     if len(_flows) >= _FLOWS_CACHED:
         _flows.clear()
-    return _flows.setdefault((workspace, bot_id, version), await cpu_work.run(parse_stored, text))
+    return _flows.setdefault((workspace, bot_id, version), await cpu_work.of_text(text, parse_stored, text))
 
 
 async def live(bot_id: str) -> LiveBot:

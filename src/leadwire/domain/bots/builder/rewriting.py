@@ -15,14 +15,23 @@ from tomlkit.items import Item
 
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.flow.parse import NODE, is_json, without_long_strings
+from leadwire.infrastructure.errors import Invalid
 
+DEEP: Final = Invalid("Values inside values are nested too deeply here. Correct it as text.")
 _WIDE: Final = 100  # characters of a list on one line
 
 
 def rewritten(text: str, old: Draft, new: Draft) -> str:
-    """The text of `new`, made from `text`, which is `old`'s."""
+    """The text of `new`, made from `text`, which is `old`'s. Raise Invalid."""
     if old == new:
         return text
+    try:
+        return _rewritten(text, old, new)
+    except RecursionError:
+        raise DEEP from None
+
+
+def _rewritten(text: str, old: Draft, new: Draft) -> str:
     if is_json(text):
         return msgspec.json.format(msgspec.json.encode(new), indent=2).decode() + "\n"
     attempts: tuple[Callable[[str, Draft, Draft], str], ...] = (_by_pieces, _as_a_whole)

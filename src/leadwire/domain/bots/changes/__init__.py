@@ -105,7 +105,7 @@ async def duplicate(workspace: str, bot_id: str, name: str) -> str:
 
 async def save_draft(workspace: str, bot_id: str, source: str) -> None:
     """Save the text of a flow as the draft. Raise NotFound, QuotaExceeded; BadFlow when the flow cannot be used."""
-    await cpu_work.run(parse, source)
+    await cpu_work.of_text(source, parse, source)
     await drafts.replace(workspace, bot_id, source)
 
 
@@ -120,7 +120,7 @@ async def usable(workspace: str, bot_id: str, draft: str | None = None) -> str:
         raise Conflict("There is no draft to publish.", code="no_draft")
     published = one.published_version
     if not published or draft != (await reads.source(workspace, bot_id, published))[0]:
-        await cpu_work.run(parse, draft)
+        await cpu_work.of_text(draft, parse, draft)
     return draft
 
 

@@ -9,7 +9,7 @@ from leadwire.domain.accounts import quotas
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.builder import editing
 from leadwire.domain.bots.builder.editing import Draft
-from leadwire.domain.bots.builder.rewriting import rewritten
+from leadwire.domain.bots.builder.rewriting import DEEP, rewritten
 from leadwire.domain.bots.flow.parse import LARGEST, read
 from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.bots.table import Bot
@@ -60,7 +60,7 @@ async def replace(
     workspace: str, bot_id: str, source: str, user_id: str | None = None, revision: int | None = None
 ) -> None:
     """Save a text as the draft, also one that is no complete flow. Raise as `keep`; BadFlow when it cannot be read."""
-    await cpu_work.run(read, source)
+    await cpu_work.of_text(source, read, source)
     await keep(workspace, bot_id, source, user_id, revision)
 
 
@@ -95,7 +95,11 @@ async def edit(
             raise Conflict("There is no draft to edit.", code="no_draft")
         known = msgspec.json.decode(authors, type=dict[str, str])
         own = seen and tab and known.get(seen[0]) == author
-        source, old, new = await cpu_work.run(_edited, before, change, None if own else seen)
+        old = await cpu_work.of_text(before, read, before)
+        new = await cpu_work.run(_edited, old, change, None if own else seen)
+        source = await cpu_work.of_text(before, rewritten, before, old, new)
+        if len(source) > LARGEST:
+            raise Invalid(f"A flow has at most {LARGEST} characters.")
         if source == before:
             return None
         async with db.transaction():
@@ -124,18 +128,13 @@ async def _save(workspace: str, bot_id: str, source: str, user_id: str | None, a
     await quotas.check(workspace, "flow_bytes", COUNT_BYTES)
 
 
-def _edited(before: str, change: Edit, seen: tuple[str, str] | None) -> tuple[str, Draft, Draft]:
-    old = read(before)
+def _edited(old: Draft, change: Edit, seen: tuple[str, str] | None) -> Draft:
     if seen and editing.seen(editing.step(old, seen[0])) != seen[1]:
         raise Conflict("This step has changed meanwhile.", code="draft_changed")
     try:
-        new = change(old)
-        source = rewritten(before, old, new)
+        return change(old)
     except RecursionError:
-        raise Invalid("Values inside values are nested too deeply here. Correct it as text.") from None
-    if len(source) > LARGEST:
-        raise Invalid(f"A flow has at most {LARGEST} characters.")
-    return source, old, new
+        raise DEEP from None
 
 
 def _authors(known: Mapping[str, str], old: Draft, new: Draft, by: str) -> dict[str, str]:

@@ -71,6 +71,14 @@ def examined(text: str) -> tuple[dict[str, Any], list[FlowError]]:
     return raw, flaws
 
 
+def checked(text: str) -> tuple[dict[str, Any], list[FlowError]]:
+    """As `examined`; empty data where it cannot be read."""
+    try:
+        return examined(text)
+    except BadFlow as bad:
+        return {}, bad.flaws
+
+
 @functools.lru_cache(maxsize=16)  # of a draft that is looked at again and again; the texts are bounded
 def _examined(text: str) -> tuple[dict[str, Any], Flow | None, list[FlowError]]:
     """As `examined`, with the flow unless its nodes are not well formed."""
@@ -91,7 +99,7 @@ def read(text: str) -> dict[str, Any]:
         raw: dict[str, Any] = msgspec.json.decode(text.encode()) if is_json(text) else tomllib.loads(text)
     except (msgspec.DecodeError, tomllib.TOMLDecodeError) as error:
         raise BadFlow([FlowError("syntax", f"{error}.", line=_line_of_error(text, str(error)))]) from error
-    except (RecursionError, UnicodeEncodeError) as error:
+    except (RecursionError, ValueError) as error:  # also a number of very many digits
         raise BadFlow([FlowError("syntax", "The text cannot be read.")]) from error
     return raw
 

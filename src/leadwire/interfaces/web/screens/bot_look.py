@@ -58,7 +58,7 @@ async def try_it(context: PageContext, bot_id: str) -> PageResponse:
     """The draft in the widget, and what it would have done."""
     one = await reads.detail(context.workspace, bot_id)
     try:
-        usable = bool(one.draft) and bool(await cpu_work.run(parse_stored, one.draft or ""))
+        usable = bool(one.draft) and bool(await _parsed(one))
     except BadFlow:
         usable = False
     return await context.render("bots/preview.html", tab="preview", bot=one, usable=usable)
@@ -88,7 +88,7 @@ async def trial_turn(context: PageContext, bot_id: str) -> PageResponse:
     """Everything said so far (`said`) through the draft; `person`: and then the visitor asked for a person."""
     one = await reads.detail(context.workspace, bot_id)
     said = [text[:4000] for text in context.form.all("said") if text.strip()]
-    flow, person = await cpu_work.run(parse_stored, one.draft or ""), context.form.on("person")
+    flow, person = await _parsed(one), context.form.on("person")
     return _json(await preview.run(context.workspace, one.id, flow, said, faq.answer, person=person))
 
 
@@ -103,9 +103,14 @@ def _look(form: Form) -> Look:
 async def _flow(one: BotDetail) -> Flow:
     """The draft; until there is one that can be used, something to look at."""
     try:
-        return await cpu_work.run(parse_stored, one.draft or "")
+        return await _parsed(one)
     except BadFlow:
-        return await cpu_work.run(parse_stored, library.text(library.NAMES[0]))
+        return parse_stored(library.text(library.NAMES[0]))
+
+
+async def _parsed(one: BotDetail) -> Flow:
+    draft = one.draft or ""
+    return await cpu_work.of_text(draft, parse_stored, draft)
 
 
 def _json(value: msgspec.Struct) -> PageResponse:

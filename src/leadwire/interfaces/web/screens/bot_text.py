@@ -5,10 +5,9 @@ from typing import Final
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.builder import blocks, text_diff
-from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow.check import FlowError
-from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, examined, read
+from leadwire.domain.bots.flow.parse import LARGEST, checked, read
 from leadwire.domain.bots.schema import BotDetail
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Conflict
@@ -25,16 +24,16 @@ async def text(context: PageContext, bot_id: str) -> PageResponse:
     one = await reads.detail(context.workspace, bot_id)
     typed = context.form.raw("source").replace("\r\n", "\n")
     source = typed or one.draft or ""
-    flaws = await cpu_work.run(_lines, source)
+    flaws = (await cpu_work.of_text(source, checked, source))[1] if source else []
     theirs = None
     if isinstance(context.refusal, Conflict):
-        theirs = await cpu_work.run(text_diff.compare, source, one.draft or "")
+        theirs = await cpu_work.of_text(source, text_diff.compare, source, one.draft or "")
     return await context.render(
         "bots/text.html",
         tab="text",
         bot=one,
         source=source,
-        flaws=flaws,
+        flaws=_lines(source, flaws),
         theirs=theirs,
         format=flow_reference.tables(),
         blocks=blocks.offered(),
@@ -49,7 +48,7 @@ async def save(context: PageContext, bot_id: str) -> PageResponse:
     source = context.form.raw("source").replace("\r\n", "\n")
     revision = None if context.form.on("mine") else context.form.number("revision")
     publishes, said = context.form.on("publish"), "The draft is saved."
-    await (changes.usable(context.workspace, bot_id, source) if publishes else cpu_work.run(read, source))
+    await (changes.usable(context.workspace, bot_id, source) if publishes else cpu_work.of_text(source, read, source))
     async with context.change("bot.draft_saved", bot_id):
         await drafts.keep(context.workspace, bot_id, source, context.me.user_id, revision)
         if publishes:
@@ -64,7 +63,8 @@ async def published(workspace: str, one: BotDetail) -> str:
 
 async def privacy_page(context: PageContext) -> str:
     """The address that the workspace's bots ask for consent with; empty until there is one."""
-    return await cpu_work.run(blocks.privacy_page, await reads.consenting(context.workspace))
+    texts = await reads.consenting(context.workspace)
+    return await cpu_work.of_text("".join(texts), blocks.privacy_page, texts)
 
 
 async def saver(context: PageContext, one: BotDetail) -> str:
@@ -75,14 +75,6 @@ async def saver(context: PageContext, one: BotDetail) -> str:
     return next((person.called for person in people if person.id == one.draft_saved_by), "somebody")
 
 
-def checked(source: str) -> tuple[Draft, list[FlowError]]:
-    """A draft, empty if it cannot be read, and what is wrong with it."""
-    try:
-        return examined(source)
-    except BadFlow as bad:
-        return {}, bad.flaws
-
-
 async def publish(context: PageContext, bot_id: str, draft: str) -> str:
     """Publish the draft, which is usable, and note it as the change's entry in the audit log. Return what to say."""
     before = (await reads.detail(context.workspace, bot_id)).published_version or "none"
@@ -91,9 +83,8 @@ async def publish(context: PageContext, bot_id: str, draft: str) -> str:
     return f"Published: new conversations run version {version}."
 
 
-def _lines(source: str) -> list[tuple[FlowError, str]]:
+def _lines(source: str, flaws: list[FlowError]) -> list[tuple[FlowError, str]]:
     """What is wrong with a text, each fault with the beginning of its line."""
-    flaws = checked(source)[1] if source else []
     lines = source.split("\n")
     numbers = ((flaw, flaw.line or 0) for flaw in flaws[:MOST_FLAWS])
     return [(flaw, "".join(lines[max(0, number - 1) : number])[:160]) for flaw, number in numbers]

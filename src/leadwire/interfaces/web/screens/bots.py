@@ -56,7 +56,7 @@ async def versions(context: PageContext, bot_id: str) -> PageResponse:
     changed = None
     if shown in {version.version for version in found}:
         new, old = await reads.source(context.workspace, one.id, shown)
-        changed = await cpu_work.run(text_diff.compare, old, new)
+        changed = await cpu_work.of_text(old + new, text_diff.compare, old, new)
     return await context.render(
         "bots/versions.html", tab="versions", bot=one, versions=found, shown=shown, changed=changed
     )

@@ -11,7 +11,7 @@ from leadwire.domain.bots.builder import blocks, editing, fields
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow.nodes import MAX_NODES
-from leadwire.domain.bots.flow.parse import BadFlow
+from leadwire.domain.bots.flow.parse import BadFlow, checked
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.infrastructure.errors import Conflict, Invalid
@@ -32,9 +32,10 @@ _LARGE: Final = 16 * body.LARGEST  # of a form with all the fields that a step c
 async def builder(context: PageContext, bot_id: str) -> PageResponse:
     """The draft's picture and, with `step` in the address, the fields of one step."""
     one = await reads.detail(context.workspace, bot_id)
-    draft, flaws = await cpu_work.run(bot_text.checked, one.draft or "")
+    source = one.draft or ""
+    draft, flaws = await cpu_work.of_text(source, checked, source)
     drawable = draft and editing.is_bounded(draft)
-    picture = await cpu_work.run(flow_picture.picture, draft) if drawable else None
+    picture = await cpu_work.of_text(source, flow_picture.picture, draft) if drawable else None
     steps = {step["id"]: step for step in editing.steps(draft)} if picture else {}
     faults = step_faults.faults(flaws[: bot_text.MOST_FLAWS], draft, steps)
     tried = isinstance(context.refusal, BadFlow)  # to publish it

@@ -17,11 +17,16 @@ import uvloop
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
 from leadwire_development.embedded import Services, services
-from ops.bench.api.measure import cpu
+from ops.bench.race.counts import processes, servers
 from ops.bench.race.load import Load, Service
 from ops.bench.race.services import leadwire, peer
 
-_ROUNDS: Final = {f"{rate}/s": {"rate": rate} for rate in (20, 100, 400)} | {"32 clients": {"clients": 32}}
+_ROUNDS: Final = {f"{rate}/s": {"rate": rate} for rate in (20, 100, 400)} | {
+    f"{clients} clients": {"clients": clients} for clients in (4, 32)
+}
+_SHOWN: Final = (
+    "p50 ms", "p99 ms", "events/s", "CPU ms", "wakes", "transactions", "rows written", "WAL kB", "Redis calls",
+)  # fmt: skip
 _OWN: Final = "load and receiver"
 _BARS: Final = {  # what we want to reach on 2 cores
     "100/s": {"p50 ms": 3.3, "p99 ms": 6, "CPU ms": 4.2},
@@ -48,12 +53,12 @@ async def _run(options: argparse.Namespace, running: Services) -> None:
     before, found = os.getloadavg()[0], {}
     print(f"{machine}, load {before:.2f} at the start")
     async with Load(options.listen) as load, leadwire(running, options.port, load.url) as ours:
-        found["leadwire"] = await _rounds("leadwire", ours, load, options.seconds)
+        found["leadwire"] = await _rounds("leadwire", ours, load, options)
     for name, key in (("svix", options.svix_token), ("outpost", options.outpost_key)):
         if url := getattr(options, name):
             async with Load(options.listen) as load:
                 theirs = peer(name, url, key, getattr(options, f"{name}_pids"))
-                found[name] = await _rounds(name, theirs, load, options.seconds)
+                found[name] = await _rounds(name, theirs, load, options)
     if options.json:
         report = {"machine": machine, "load": [before, os.getloadavg()[0]], "seconds": options.seconds}
         options.json.write_text(json.dumps(report | {"services": found}, indent=2))
@@ -62,24 +67,26 @@ async def _run(options: argparse.Namespace, running: Services) -> None:
     print("", *table(found), sep="\n")
 
 
-async def _rounds(name: str, service: Service, load: Load, seconds: float) -> Rounds:
+async def _rounds(name: str, service: Service, load: Load, options: argparse.Namespace) -> Rounds:
     for _ in range(60):  # until it serves
         await load.run(service, 1, rate=100)
         if load.arrived:
             break
     await load.run(service, 3, clients=32)
     found: Rounds = {}
-    for label, how in _ROUNDS.items():
-        await asyncio.sleep(2)
+    for label in options.rounds:
+        before = await servers(service) | await processes(service)
         gc.disable()  # a pause of ours would be taken for theirs
-        before = {part: cpu(pid) for part, pid in service.pids.items()} | {_OWN: time.process_time()}
-        await load.run(service, seconds, **how)
-        after = {part: cpu(pid) for part, pid in service.pids.items()} | {_OWN: time.process_time()}
+        start = time.process_time()
+        await load.run(service, options.seconds, **_ROUNDS[label])
+        own = (time.process_time() - start) * 1e3
         gc.enable()
+        after = await processes(service)
         await asyncio.sleep(2)  # for repetitions
+        after |= await servers(service)
         if not (count := len(load.arrived)):
             raise SystemExit(f"{name}, {label}: nothing arrived; refused: {load.refused[:1]}")
-        used = {part: (after[part] - before[part]) * 1e3 / count for part in after}
+        used = {what: (value - before.get(what, 0.0)) / count for what, value in after.items()}
         delays = sorted((at - load.planned[number]) * 1e3 for number, at in load.arrived.items())
         found[label] = {
             "sent": len(load.planned),
@@ -90,7 +97,8 @@ async def _rounds(name: str, service: Service, load: Load, seconds: float) -> Ro
             "p50 ms": delays[count // 2],
             "p99 ms": delays[count * 99 // 100],
             "events/s": count / (max(load.arrived.values()) - load.start),
-            "CPU ms": sum(used.values()) - used[_OWN],
+            "CPU ms": sum(used[part] for part in service.pids),
+            _OWN: own / count,
             **used,
         }
         shown = ", ".join(f"{what} {value:.4g}" for what, value in found[label].items())
@@ -101,10 +109,10 @@ async def _rounds(name: str, service: Service, load: Load, seconds: float) -> Ro
 def table(found: dict[str, Rounds]) -> Iterator[str]:
     """The first service, the bar, and each of the others with the ratio of the first to it."""
     ours, *others = found
-    yield f"{'':<21}{ours:>10}{'bar':>8}" + "".join(f"{name:>10}{'ratio':>8}" for name in others)
+    yield f"{'':<24}{ours:>10}{'bar':>8}" + "".join(f"{name:>10}{'ratio':>8}" for name in others)
     for label, figures in found[ours].items():
-        for what in ("p50 ms", "p99 ms", "events/s", "CPU ms"):
-            line = f"{label:<11}{what:<10}{figures[what]:>10.2f}{_BARS.get(label, {}).get(what, '-'):>8}"
+        for what in filter(figures.__contains__, _SHOWN):
+            line = f"{label:<11}{what:<13}{figures[what]:>10.2f}{_BARS.get(label, {}).get(what, '-'):>8}"
             for other in others:
                 theirs = found[other].get(label, {}).get(what)
                 line += f"{theirs:>10.2f}{figures[what] / theirs:>8.2f}" if theirs else f"{'-':>10}{'-':>8}"
@@ -114,6 +122,7 @@ def table(found: dict[str, Rounds]) -> Iterator[str]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m ops.bench.race", description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each round")
+    parser.add_argument("--rounds", nargs="+", choices=_ROUNDS, default=list(_ROUNDS), help="all, if not given")
     parser.add_argument("--port", type=int, default=8640, help="of our API")
     parser.add_argument("--listen", type=int, default=9099, help="port of the receiver")
     for name, key in (("svix", "token"), ("outpost", "key")):

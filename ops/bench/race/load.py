@@ -18,6 +18,8 @@ class Service(NamedTuple):
     address: tuple[str, int]
     request: Callable[[str], bytes]
     pids: dict[str, int]  # by part
+    database_url: str = ""  # of ours, whose servers are asked what they have done
+    redis_url: str = ""
 
 
 class Load:

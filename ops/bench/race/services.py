@@ -31,7 +31,7 @@ async def leadwire(running: Services, port: int, receiver: str) -> AsyncIterator
     async with serve, Process("relay") as relay, Process("deliver") as deliver, Process("background") as background:
         pids = {"serve": serve.pid, "relay": relay.pid, "deliver": deliver.pid, "background": background.pid}
         pids |= {name: server.pid() for name, server in running.servers.items()}
-        yield Service(("127.0.0.1", port), request, pids)
+        yield Service(("127.0.0.1", port), request, pids, running.database_url, running.redis_url)
 
 
 async def changes(database_url: str, redis_url: str, receiver: str) -> Callable[[str], bytes]:

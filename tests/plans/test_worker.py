@@ -1,9 +1,11 @@
-"""What a delivered event costs the database: how many statements, and which partitions they read."""
+"""What a delivered event costs the servers: statements, the partitions they read, and trips to Redis."""
 
 import asyncio
 
 import pytest
+from redis.asyncio.connection import AbstractConnection
 
+from leadwire.delivery import streams
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.webhooks import changes as endpoints
@@ -32,6 +34,22 @@ async def statements(monkeypatch) -> list[str]:
 
     monkeypatch.setattr(db.DB, "fetch", noted)
     monkeypatch.setattr(db.DB, "transaction", begun)
+    return sent
+
+
+@pytest.fixture
+def trips(redis, monkeypatch) -> list[bytes]:
+    """What is sent to Redis, with one entry for all that goes together."""
+    sent: list[bytes] = []
+    send = AbstractConnection.send_packed_command
+
+    async def noted(connection, command, **options):
+        packed = command if isinstance(command, bytes) else b"".join(command)
+        if packed.split(b"\r\n")[2] not in (b"HELLO", b"CLIENT", b"SELECT", b"AUTH"):  # of a new connection
+            sent.append(packed)
+        await send(connection, command, **options)
+
+    monkeypatch.setattr(AbstractConnection, "send_packed_command", noted)
     return sent
 
 
@@ -70,6 +88,27 @@ async def test_a_delivered_event_takes_a_statement_beside_its_share_of_two(
     assert len(statements) == 1
     assert len(receiver.deliveries) == changes
     assert await db.value("SELECT count(*) FROM delivery_result WHERE state = 'delivered'") == changes
+
+
+@pytest.mark.parametrize("changes", [1, 20])
+async def test_a_delivered_event_takes_one_trip_to_redis_beside_its_share_of_two(
+    workspace, lead, wire, receiver, trips, changes
+):
+    """After the commit its entry, and with it the wake of whoever follows the feed; what is read; what is done."""
+    for number in range(changes):
+        trips.clear()
+        await leads.update(workspace, lead.id, LeadPatch(name=f"Ada {number}"), unchanged={})
+        await pushed()
+        (trip,) = trips
+        assert b"leadwire:feed:" + workspace.encode() + b":lead.updated" in trip
+    trips.clear()
+    entries = await wire.read()
+    assert len(entries) == changes
+    assert len(trips) == 1
+    done = await wire.post(await wire.claim_as(wire.consumer, entries))
+    await wire.settle(done)
+    assert len(trips) == 2
+    assert await streams.length(wire.redis, wire.settings.stream_shards) == 0
 
 
 async def test_a_number_takes_one_transaction_for_all_that_is_claimed(workspace, lead, wire, receiver, statements):

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import time
+import weakref
 from collections.abc import Callable
 from typing import Final
 
@@ -18,11 +19,14 @@ _LISTEN: Final = 5.0  # seconds
 
 
 class Announcer:
-    """Says it soon after a commit, and what comes meanwhile with it: every so many seconds at most."""
+    """Says it soon after a commit, and what comes meanwhile with it: every so many seconds at most. Or whoever tells
+    Redis something anyway takes it along.
+    """
 
     def __init__(self, every: float) -> None:
         self._every, self._said_at = every, 0.0
         self._unsaid: dict[str, None] = {}  # in their order
+        _announcers.add(self)
 
     def announce(self, channel: str) -> None:
         """Tell whoever listens. Does nothing in a process without Redis."""
@@ -33,12 +37,28 @@ class Announcer:
         self._unsaid[channel] = None
 
     async def _publish(self) -> None:
-        await asyncio.sleep(max(0.0, self._said_at + self._every - time.monotonic()))
-        self._said_at, channels = time.monotonic(), list(self._unsaid)
-        self._unsaid.clear()
+        if self._unsaid:
+            await asyncio.sleep(max(0.0, self._said_at + self._every - time.monotonic()))
+        channels = self.take()
         with contextlib.suppress(*redis_pool.AWAY):
-            if (client := redis_pool.client()) is not None:
+            if channels and (client := redis_pool.client()) is not None:
                 await redis_pool.publish(client, *channels)
+
+    def take(self) -> list[str]:
+        """Return what is still to be said: whoever takes it says it."""
+        channels = list(self._unsaid)
+        if channels:
+            self._said_at = time.monotonic()
+            self._unsaid.clear()
+        return channels
+
+
+_announcers: Final = weakref.WeakSet[Announcer]()
+
+
+def take() -> list[str]:
+    """Return what this process has still to say: the caller says it with what it tells Redis now."""
+    return [channel for one in _announcers for channel in one.take()]
 
 
 async def listen(

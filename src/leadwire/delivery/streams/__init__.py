@@ -20,6 +20,7 @@ GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
 _DEAD_LETTERS_KEPT: Final = 100_000
 _EXAMINED: Final = 1000  # pending entries
+_ADDED: Final = 500  # entries in a step: nobody else is served meanwhile
 _MOST_ATTEMPTS: Final = 2**15 - 1
 
 
@@ -81,14 +82,15 @@ def shard_of(endpoint_id: str, shards: int) -> int:
     return int.from_bytes(hashlib.md5(endpoint_id.encode(), usedforsecurity=False).digest()[:2]) % shards
 
 
-async def add(redis: Redis, keys: Iterable[Key], shards: int) -> None:
-    """Append one entry per key to the endpoints' shards."""
+async def add(redis: Redis, keys: Sequence[Key], shards: int, channels: Sequence[str] = ()) -> None:
+    """Append one entry per key to the endpoints' shards, and wake whoever has subscribed to one of `channels`."""
     _, *streams = names(shards)
-    pipeline = redis.pipeline(transaction=False)
-    for event_id, endpoint_id, attempts in keys:
-        fields = {b"e": event_id, b"w": endpoint_id, b"n": attempts}
-        pipeline.xadd(streams[shard_of(endpoint_id, shards)], fields)  # type: ignore[arg-type]
-    await pipeline.execute()
+    for start in range(0, len(keys), _ADDED):
+        given: list[str | int] = [len(channels), *channels]
+        for event_id, endpoint_id, attempts in keys[start : start + _ADDED]:
+            given += (1 + shard_of(endpoint_id, shards), event_id, endpoint_id, attempts)
+        await redis.eval(scripts.ADD, shards, *streams, *given)
+        channels = ()
 
 
 async def prepare(redis: Redis, shards: int) -> None:
@@ -113,10 +115,9 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
     by_stream: dict[bytes, list[bytes]] = {}
     for entry in entries:
         by_stream.setdefault(entry.stream, []).append(entry.id)
-    pipeline = redis.pipeline(transaction=False)
-    for stream, entry_ids in by_stream.items():
-        pipeline.eval(scripts.DONE, 1, stream, GROUP, *entry_ids)
-    await pipeline.execute()
+    given = [part for entry_ids in by_stream.values() for part in (len(entry_ids), *entry_ids)]
+    if entries:
+        await redis.eval(scripts.DONE, len(by_stream), *by_stream, GROUP, *given)  # type: ignore[arg-type]
 
 
 async def length(redis: Redis, shards: int) -> int:

@@ -1,4 +1,5 @@
 """What a process tells Redis right after a commit: the deliveries that it has queued, and that there is work to relay.
+What else there is to announce goes in the same trip.
 
 Neither can be lost. A delivery that is queued and not in a stream is put back by `relay.reconcile`; the relay looks
 for work anyway. A PUBLISH, never a NOTIFY in the changing transaction, which would take a database-wide lock at every
@@ -66,7 +67,7 @@ async def _add_waiting() -> None:
 async def _add(redis: Redis, keys: Sequence[Key]) -> bool:
     """Add to the streams. Return whether Redis took them."""
     try:
-        await streams.add(redis, keys, settings.get().stream_shards)
+        await streams.add(redis, keys, settings.get().stream_shards, channels=announcements.take())
     except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
         _state.failing = True
         metrics.FAILED.labels("add").inc()

@@ -1,10 +1,10 @@
-"""What is one step in a stream, in the files of Lua beside us: KEYS[1] is the stream, ARGV[1] the group.
+"""What is one step, in the files of Lua beside us. Of one stream: KEYS[1] is the stream, ARGV[1] the group.
 
 No MULTI: in a cluster redis-py starts a thread for each command of one.
 """
 
 from pathlib import Path
 
-DONE, LEAVE, STATE = (
-    Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("done", "leave", "state")
+ADD, DONE, LEAVE, STATE = (
+    Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("add", "done", "leave", "state")
 )

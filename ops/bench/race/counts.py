@@ -26,7 +26,7 @@ async def servers(service: Service) -> dict[str, float]:
     connection = await asyncpg.connect(service.database_url)
     told = await connection.fetchrow(_POSTGRES)
     await connection.close()
-    return dict(told)
+    return dict(told or {})
 
 
 async def processes(service: Service) -> dict[str, float]:

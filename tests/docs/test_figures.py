@@ -10,7 +10,7 @@ from leadwire.delivery.worker import record, slots
 from leadwire.domain.exports.changes import LASTS, MOST_OPEN
 from leadwire.domain.feed.reads import MOST_WAITING
 from leadwire.domain.leads.schema import MAX_CUSTOM_BYTES, MAX_CUSTOM_FIELDS
-from leadwire.domain.search import asked, documents, jobs
+from leadwire.domain.search import documents, jobs, query
 from leadwire.domain.search import reads as search
 from leadwire.domain.webhooks.reads import MOST_NUMBERS
 from leadwire.infrastructure.idempotency_store import KEPT
@@ -33,7 +33,7 @@ QUOTED = {
     "README.md": (f"tried again after {RETRIES}",),
     "src/leadwire/docs/api.md": (
         f"{DEFAULT.rate_limit:,} requests a minute per key", f"{BURST} of them at once", f"every {ROWS:,} rows",
-        f"{FAILURES_A_MINUTE} a minute per address", f"more than {search.FEW:,} leads", f"At most {asked.MOST} words",
+        f"{FAILURES_A_MINUTE} a minute per address", f"more than {search.FEW:,} leads", f"At most {query.MOST} words",
         f"at most {MAX_CUSTOM_FIELDS}, names", f"{MAX_CUSTOM_BYTES:,} bytes in all", f"At most {MOST_WAITING} requests",
         f"for {KEPT.total_seconds() / 3600:g} hours the same key", f"{MOST_OPEN} exports", f"{MOST_AT_ONCE} downloads",
         f"An export lasts {LASTS.total_seconds() / 3600:g} hours",

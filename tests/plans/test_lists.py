@@ -16,7 +16,7 @@ from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.domain.search import reads as search
-from leadwire.domain.search.asked import Asked, terms
+from leadwire.domain.search.query import Asked, terms
 from leadwire.infrastructure import db
 from tests.plans import crowd as crowds
 from tests.plans.crowd import FIRST_DAY, LAST_DAY, Crowd, busy_day

@@ -8,7 +8,7 @@ from msgspec import structs
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.search import documents, reads
-from leadwire.domain.search.asked import parse
+from leadwire.domain.search.query import parse
 from leadwire.infrastructure import db
 from tests import statements
 from tests.plans import crowd as crowds

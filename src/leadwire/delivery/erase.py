@@ -79,8 +79,8 @@ async def delete_events(workspace: str, most: int) -> int:
     Events that are being sent are left out until their workers have recorded what came of it, or their leases end.
     Runs in a transaction.
     """
-    found = [row["id"] for row in await _SOME.rows(workspace=workspace, most=most)]
-    return await batches.most(found, partial(_run_all, _DELETE), "event.not_deleted")
+    event_ids = [row["id"] for row in await _SOME.rows(workspace=workspace, most=most)]
+    return await batches.most(event_ids, partial(_run_all, _DELETE), "event.not_deleted")
 
 
 async def has_events(workspace: str) -> bool:

@@ -65,10 +65,10 @@ def parse(text: str) -> datetime:
     An unescaped `+` that came as a space is repaired; epoch numbers are not read. Raises ValueError when `text` is no
     such moment or its year is outside 1970-9998.
     """
-    found = _ACCEPTED.fullmatch(text)
-    if not found:
+    match = _ACCEPTED.fullmatch(text)
+    if not match:
         raise ValueError("Must be an ISO 8601 time, such as 2026-01-02T03:04:05Z.")
-    year, _, month, day, hour, minute, second, fraction, sign, *offset = found.groups(default="00")
+    year, _, month, day, hour, minute, second, fraction, sign, *offset = match.groups(default="00")
     midnight = hour == "24"
     if midnight and int(minute + second + fraction):
         raise ValueError("The day ends at 24:00:00.")

@@ -139,8 +139,8 @@ class _Cluster(RedisCluster):
             self.nodes_manager.startup_nodes.update(self.named)
             raise redis.ConnectionError("no server of the cluster has any slot") from error
         except AWAY:
-            if asked := getattr(self.commands_parser, "node", None):
-                self.nodes_manager.move_node_to_end_of_cached_nodes(asked.name)
+            if node := getattr(self.commands_parser, "node", None):
+                self.nodes_manager.move_node_to_end_of_cached_nodes(node.name)
             raise
         return self
 
@@ -178,9 +178,9 @@ def _cluster(url: str, scheme: str) -> "redis.Redis":
     nodes = [ClusterNode(*server) for server in servers]
     # Retried once, or pipelines would never ask anew who has the slots. Some slots may be away, if not the streams'.
     options = {"retry": Retry(NoBackoff(), 1), "require_full_coverage": False, **_MANY_TIMES, **options}
-    made = _Cluster(startup_nodes=nodes, **options)
-    made.named = dict(made.nodes_manager.startup_nodes)
-    return cast("redis.Redis", made)
+    cluster = _Cluster(startup_nodes=nodes, **options)
+    cluster.named = dict(cluster.nodes_manager.startup_nodes)
+    return cast("redis.Redis", cluster)
 
 
 _KINDS: Final = {"sentinel": _sentinel, "cluster": _cluster}

@@ -93,17 +93,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(environ: Mapping[str, str]) -> Settings:
     """Settings from `environ`; raises OperatorError naming the first variable that cannot be read."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for field in msgspec.structs.fields(Settings):
         name = f"LEADWIRE_{field.name.upper()}"
         if (text := environ.get(name, "").strip()) == "":
             continue
         reader = _READERS.get(field.name)
         try:
-            found[field.name] = reader(text) if reader else msgspec.convert(text, field.type, strict=False)
+            values[field.name] = reader(text) if reader else msgspec.convert(text, field.type, strict=False)
         except (msgspec.ValidationError, ValueError) as error:
             raise OperatorError(f"{name}={text!r} cannot be used: {error}") from error
-    settings = Settings(**found)  # type: ignore[arg-type]  # each value was converted to its field's type above
+    settings = Settings(**values)  # type: ignore[arg-type]  # each value was converted to its field's type above
     if settings.lease <= settings.delivery_timeout:
         raise OperatorError("LEADWIRE_LEASE must exceed LEADWIRE_DELIVERY_TIMEOUT, or deliveries are sent twice")
     if settings.smtp_url and not settings.smtp_url.is_mailbox and not (settings.mail_from and settings.public_url):

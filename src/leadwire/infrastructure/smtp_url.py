@@ -73,9 +73,9 @@ def parse(text: str) -> SmtpServer:
 
 
 def _tls(text: str) -> Tls:
-    for known in _PORTS:
-        if text in (known, ""):
-            return known
+    for port in _PORTS:
+        if text in (port, ""):
+            return port
     raise _wrong("tls is starttls, implicit or none")
 
 

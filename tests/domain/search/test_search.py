@@ -15,7 +15,7 @@ from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.search import changes, reads
 from leadwire.domain.search import jobs as search
-from leadwire.domain.search.asked import parse
+from leadwire.domain.search.query import parse
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import InvalidParameter
 from leadwire.infrastructure.jobs.reads import listed as jobs_listed

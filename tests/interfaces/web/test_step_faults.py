@@ -9,7 +9,7 @@ import pytest
 from leadwire.domain.bots.builder import blocks, editing, fields
 from leadwire.domain.bots.flow.nodes import KINDS
 from leadwire.domain.bots.flow.parse import examined
-from leadwire.interfaces.web import rendering, step_faults, step_words
+from leadwire.interfaces.web import rendering, step_faults, step_labels
 from tests.domain.bots.flows import PRIVACY
 
 CONDITION = {"var": "score", "op": "gte", "value": 5}
@@ -76,8 +76,9 @@ def controls(step: dict) -> set[str]:
     """The names of the fields, and the paths of the lists, that the panel of a step has."""
     macros = rendering.environment().get_template("bots/step_fields.html").module
     look = {
-        "words": step_words, "fields": fields, "steps": {"end": "End"}, "full": False, "variables": {"score": "Points"},
-        "saved": step_words.SAVED, "blocks": (), "choices": step_words.choices, "answers": None, "offered": {},
+        "words": step_labels, "fields": fields, "steps": {"end": "End"}, "full": False,
+        "variables": {"score": "Points"}, "saved": step_labels.SAVED, "blocks": (), "choices": step_labels.choices,
+        "answers": None, "offered": {},
     }  # fmt: skip
     panel = str(macros.every(fields.of(step["type"]), step, "", step["type"], look))
     return set(re.findall(r'(?:\bname|data-path)="([^"]+)"', panel))

@@ -35,8 +35,8 @@ async def wake(
     """
     if not endpoint_ids:
         return {}
-    found = await _WAKE.rows(ids=sorted(set(endpoint_ids)), open=stay_open, roomy=list(roomy), soon=soon)
-    return {row["id"]: row["ordered"] for row in found}
+    rows = await _WAKE.rows(ids=sorted(set(endpoint_ids)), open=stay_open, roomy=list(roomy), soon=soon)
+    return {row["id"]: row["ordered"] for row in rows}
 
 
 async def release_first(pairs: Collection[Any]) -> None:

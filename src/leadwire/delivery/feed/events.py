@@ -110,10 +110,10 @@ async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], sub
 async def one(workspace: str, event_id: str) -> FeedEvent | None:
     """Return an event of the feed by its id; None without it, or when it is about somebody who was erased."""
     if not ids.is_id("evt", event_id) or not (
-        found := await _ONE.row(workspace=workspace, id=event_id, kinds=list(KINDS))
+        row := await _ONE.row(workspace=workspace, id=event_id, kinds=list(KINDS))
     ):
         return None
-    return FeedEvent(found["id"], found["kind"], clock.iso(found["occurred_at"]), found["body"])
+    return FeedEvent(row["id"], row["kind"], clock.iso(row["occurred_at"]), row["body"])
 
 
 async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100) -> Feed:
@@ -132,8 +132,8 @@ async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit
         if len(rows) == limit:
             break
         if end is None or end > position:
-            place = (xact, position) if first <= position else ("0", 0)
-            where = {"first": first, "end": end, "xact": place[0], "position": place[1]}
+            position_after = (xact, position) if first <= position else ("0", 0)
+            where = {"first": first, "end": end, "xact": position_after[0], "position": position_after[1]}
             rows += await _READ.rows(**values, **where, limit=limit - len(rows))
     events = [FeedEvent(id_, kind, clock.iso(at), body) for id_, kind, at, body, since in rows if since is None]
     return Feed(events, rows[len(events)]["held_back_since"] if len(events) < len(rows) else None)
@@ -150,8 +150,8 @@ async def _place(workspace: str, after: str) -> tuple[str, int, str]:
         floor = ids.floor("evt", ids.moment(named[1]) - _LONGEST_TRANSACTION)
     except (ValueError, OverflowError):
         raise _refused("after", "Neither a cursor of ours nor a time that has been.", "invalid_cursor") from None
-    if found := await _PLACE.row(workspace=workspace, id=named[1]):
-        return found["xact"], found["position"], floor
+    if row := await _PLACE.row(workspace=workspace, id=named[1]):
+        return row["xact"], row["position"], floor
     if named[1] < await partitions.kept_from():
         message = f"The day of {named[1]} is no longer kept, nor is what may have followed it. Begin again."
         raise _refused("after", message, "expired_cursor")

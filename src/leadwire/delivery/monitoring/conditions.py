@@ -102,9 +102,9 @@ async def note(redis: Redis) -> None:
     since = {(one.name, one.gauge, one.label): one.since for one in before}
     now = time.time()
     held = [
-        Held(one.name, one.gauge, label, value, since.get((one.name, one.gauge, label), now))
-        for one in CONDITIONS
-        for label, value in one.values().items()
+        Held(condition.name, condition.gauge, label, value, since.get((condition.name, condition.gauge, label), now))
+        for condition in CONDITIONS
+        for label, value in condition.values().items()
     ]
     await redis.set(_KEY, msgspec.json.encode(Noted(now, held)), ex=_KEPT)
 
@@ -116,8 +116,9 @@ async def firing(redis: Redis) -> list[Firing] | None:
     now = time.time()
     if noted is None or now - noted.at > _FRESH:
         return None
-    known = {(one.name, one.gauge): one for one in CONDITIONS}  # a relay of another version may have others
-    found = [(known[held.name, held.gauge], held) for held in noted.held if (held.name, held.gauge) in known]
+    # A relay of another version may have others.
+    conditions = {(condition.name, condition.gauge): condition for condition in CONDITIONS}
+    found = [(conditions[one.name, one.gauge], one) for one in noted.held if (one.name, one.gauge) in conditions]
     firing = [
         Firing(one.name, one.severity, _words(one, held), one.command, clock.from_unix(held.since))
         for one, held in found
@@ -131,9 +132,9 @@ def runbook(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-def _words(one: Condition, held: Held) -> str:
+def _words(condition: Condition, held: Held) -> str:
     value = held.value
-    return one.says.format(
+    return condition.says.format(
         count=f"{value:,.0f}",
         duration=duration(value),
         bytes=f"{value / 2**30:.1f} GiB",

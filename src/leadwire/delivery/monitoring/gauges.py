@@ -88,16 +88,16 @@ async def _ledger() -> None:
         await db.rows(
             "SET LOCAL statement_timeout = '2s'"
         )  # all three, and those of `holders`, within the observer's time limit
-        found: dict[str, Any] = {name: await statement.rows() for name, statement in STATEMENTS.items()}
+        values: dict[str, Any] = {name: await statement.rows() for name, statement in STATEMENTS.items()}
     DATABASE_UP.show(1)
-    (counts,) = found["counts"]
+    (counts,) = values["counts"]
     for gauge, name in _COUNTED.items():
         gauge.show(counts[name])
     UNRELAYED_OLDEST.show(max(counts["oldest"] or 0.0, 0.0))
     none = {("nothing",): 0, ("endpoint",): 0}
     for gauge, name in ((OVERDUE, "count"), (OVERDUE_OLDEST, "oldest")):
-        gauge.show_all(none | {("endpoint" if row["held"] else "nothing",): row[name] for row in found["overdue"]})
-    SATURATED.show(found["saturated"][0]["count"])
+        gauge.show_all(none | {("endpoint" if row["held"] else "nothing",): row[name] for row in values["overdue"]})
+    SATURATED.show(values["saturated"][0]["count"])
 
 
 async def _streams(redis: Redis, shards: int) -> None:

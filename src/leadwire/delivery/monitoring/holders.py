@@ -100,5 +100,7 @@ async def update() -> None:
         (SECONDS, "seconds", ("transaction", "prepared")),
         (TRANSACTIONS, "transactions", ("transaction", "prepared", "slot", "standby")),
     ):
-        ages = {kind: [getattr(one, field) or 0 for one in snapshots if one.kind == kind] for kind in kinds}
+        ages = {
+            kind: [getattr(snapshot, field) or 0 for snapshot in snapshots if snapshot.kind == kind] for kind in kinds
+        }
         gauge.show_all({(kind,): max(values, default=0) for kind, values in ages.items()})

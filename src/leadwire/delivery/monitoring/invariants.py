@@ -32,21 +32,21 @@ async def check(
     """Check the deliveries of events with ids from `since` on, each `apart`. Return the checks, and whether Redis could
     be asked.
     """
-    found = []
+    checks = []
     for name, count in _CHECKS.items():
         async with apart():
-            found.append(Check(name, count.about, await count.value(**_values(count, settings, since))))
+            checks.append(Check(name, count.about, await count.value(**_values(count, settings, since))))
     if redis is None:
-        return found, False
+        return checks, False
     try:
         async with apart():
             lost = await count_lost(redis, settings.stream_shards, settings.reconcile_after + _SETTLING)
     except AWAY:
-        return found, False
-    found.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", lost))
-    return found, True
+        return checks, False
+    checks.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", lost))
+    return checks, True
 
 
 def _values(count: Statement, settings: Settings, since: str) -> dict[str, Any]:
-    known = {"since": since, "attempts": len(settings.retry_schedule) + 1}
-    return {name: known[name] for name in count.names}
+    values = {"since": since, "attempts": len(settings.retry_schedule) + 1}
+    return {name: values[name] for name in count.names}

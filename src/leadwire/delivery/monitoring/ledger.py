@@ -51,10 +51,10 @@ class Last(Struct, frozen=True):
 
 async def last() -> Last:
     """Return the last check: without a time and a result before the first one."""
-    found = await _LAST.row()
-    if not found or found[0] is None:
+    row = await _LAST.row()
+    if not row or row[0] is None:
         return Last()
-    return Last(found[0], msgspec.json.decode(found[1], type=Result), not found[2])
+    return Last(row[0], msgspec.json.decode(row[1], type=Result), not row[2])
 
 
 async def ask() -> None:

@@ -125,10 +125,12 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
         if redis is not None:
             async with asyncio.timeout(_PATIENCE):
                 states = await streams.states(redis, shards)
-            found = [Stream(one.name, one.length, one.lag, one.pending, round(one.oldest, 3)) for one in states]
+            found = [
+                Stream(state.name, state.length, state.lag, state.pending, round(state.oldest, 3)) for state in states
+            ]
             heard = sorted(alive(states, _GONE).items())
-            workers = [Worker(*one) for one in heard if one[1] < ALIVE]
-            silent = [Worker(*one) for one in heard if one[1] >= ALIVE]
+            workers = [Worker(*worker) for worker in heard if worker[1] < ALIVE]
+            silent = [Worker(*worker) for worker in heard if worker[1] >= ALIVE]
     (trouble,) = await _TROUBLE.rows()
     return Status(
         unrelayed=Unrelayed(*trouble[:2]),

@@ -59,15 +59,15 @@ async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
 async def days(retention_days: int) -> tuple[int, int]:
     """Return for how many days ahead there are partitions, and how many days are kept longer than retention."""
     today: date = await _TODAY.value()
-    made = await _existing()
-    ahead = (made[-1] - today).days if made else 0
-    return ahead, sum(day < today - timedelta(days=retention_days + 1) for day in made)
+    existing = await _existing()
+    ahead = (existing[-1] - today).days if existing else 0
+    return ahead, sum(day < today - timedelta(days=retention_days + 1) for day in existing)
 
 
 async def kept_from() -> str:
     """Return the lowest event id of the oldest day that is kept: an older event may have been dropped with its day."""
-    made = await _existing()
-    return ids.floor("evt", datetime.combine(made[0], time(), UTC)) if made else "evt_z"
+    existing = await _existing()
+    return ids.floor("evt", datetime.combine(existing[0], time(), UTC)) if existing else "evt_z"
 
 
 async def _existing() -> list[date]:

@@ -186,5 +186,5 @@ def _key(fields: dict[bytes, bytes]) -> Key:
         key = Key(fields[b"e"].decode(), fields[b"w"].decode(), int(fields[b"n"]))
     except (KeyError, ValueError):
         return _NO_KEY
-    known = ids.is_id("evt", key.event_id) and ids.is_id("we", key.endpoint_id) and 0 <= key.attempts <= _MOST_ATTEMPTS
-    return key if known and key.event_id <= _LAST_ID else _NO_KEY
+    valid = ids.is_id("evt", key.event_id) and ids.is_id("we", key.endpoint_id) and 0 <= key.attempts <= _MOST_ATTEMPTS
+    return key if valid and key.event_id <= _LAST_ID else _NO_KEY

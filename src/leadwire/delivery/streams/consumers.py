@@ -51,7 +51,7 @@ async def reclaim(
 
     At most `count` of each stream, not `ours` (stream and id): what this worker is still at work on.
     """
-    found = Reclaimed([], [], soon=True)
+    reclaimed = Reclaimed([], [], soon=True)
     for stream in names(shards):
         pending: list[Any] = []
         for holder in holders:
@@ -63,9 +63,9 @@ async def reclaim(
             continue
         answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, list(held))
         for entry in entries_of(stream.encode(), answer):
-            (found.poison if held[entry.id] > RECLAIMS else found.taken).append(entry)
-        found = found._replace(soon=found.soon and min(held.values()) < _SUSPECT)
-    return found._replace(soon=found.soon and bool(found.taken))
+            (reclaimed.poison if held[entry.id] > RECLAIMS else reclaimed.taken).append(entry)
+        reclaimed = reclaimed._replace(soon=reclaimed.soon and min(held.values()) < _SUSPECT)
+    return reclaimed._replace(soon=reclaimed.soon and bool(reclaimed.taken))
 
 
 def _to_take_over(held: Sequence[Any], count: int) -> dict[bytes, int]:

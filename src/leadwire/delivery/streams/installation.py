@@ -43,8 +43,8 @@ async def leave(redis: Redis) -> None:
 async def others(redis: Redis, name: str) -> list[str]:
     """Return the other installations that use this Redis now. Raise one of `redis_pool.AWAY`."""
     since = await redis_pool.time(redis) - _KEPT
-    found: list[Any] = await redis.zrangebyscore(_KEY, since, "inf")
-    return sorted(other for one in found if (other := one.decode()) != name)
+    keys: list[Any] = await redis.zrangebyscore(_KEY, since, "inf")
+    return sorted(other for key in keys if (other := key.decode()) != name)
 
 
 async def check() -> None:
@@ -53,12 +53,12 @@ async def check() -> None:
     if name is None:
         return
     try:
-        found = await others(redis_pool.require_client(), name)
+        sharing = await others(redis_pool.require_client(), name)
     except redis_pool.AWAY:
         return
-    if found:
+    if sharing:
         raise OperatorError(
-            f"the database {found[0]} uses this Redis, ours is {name}: give each installation a Redis of its own"
+            f"the database {sharing[0]} uses this Redis, ours is {name}: give each installation a Redis of its own"
             " (LEADWIRE_REDIS_URL)"
         )
 

@@ -142,9 +142,9 @@ def _checked(url: str, allowed: Sequence[Network]) -> str:
     inside = _host_is_inside(host, allowed)
     if scheme == "http" and not inside:
         raise ValueError("it must begin with https://")
-    shown = f"[{literal(host)}]" if ":" in host else host
+    netloc = f"[{literal(host)}]" if ":" in host else host
     default = {"https": 443, "http": 80}[scheme]
-    return f"{scheme}://{shown}{'' if port in (None, default) else f':{port}'}{parts.path or '/'}" + (
+    return f"{scheme}://{netloc}{'' if port in (None, default) else f':{port}'}{parts.path or '/'}" + (
         f"?{parts.query}" if parts.query else ""
     )
 

@@ -173,21 +173,21 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         """The address to connect to. One bad answer among good ones refuses them all: they would be tried in turn."""
         host = origin.host
         if literal(host):
-            found = [host]
+            candidates = [host]
         else:
             try:
                 async with asyncio.timeout(_LOOKUP_LIMIT):
-                    found = await self._resolve(host, origin.port)
+                    candidates = await self._resolve(host, origin.port)
             except (OSError, TimeoutError, UnicodeError) as error:
                 raise ConnectFailed("dns_error", f"{host}: {str(error) or 'no answer in time'}") from error
-        if not found:
+        if not candidates:
             raise ConnectFailed("dns_error", f"{host} has no address")
-        for text in found:
+        for text in candidates:
             address = literal(text)
             reason = refusal(address, self._allowed) if address else f"{text} is not an address"
             if reason:
                 raise ConnectFailed("blocked_address", f"{host}: {reason}" if host != text else reason)
-        return found[0]
+        return candidates[0]
 
     async def _look_up(self, host: str, port: int) -> list[str]:
         look_up = functools.partial(asyncio.get_running_loop().run_in_executor, self._threads, _addresses, host, port)
@@ -225,8 +225,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
 def _addresses(host: str, port: int) -> list[str]:
     # As bytes, or Python would apply its own reading of international names, which is that of 2003.
-    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    infos = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
 def _judged(allowed: Sequence[Network], url: str) -> tuple[str, _Origin]:

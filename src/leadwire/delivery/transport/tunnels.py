@@ -45,20 +45,20 @@ class Proxy(NamedTuple):
     def read(cls, url: str) -> "Proxy":
         """`http://[user:password@]host:port`, as the settings have checked it."""
         parts = urlsplit(url)
-        given = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-        authorization = f"Basic {base64.b64encode(given.encode()).decode()}" if parts.username else ""
+        credentials = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        authorization = f"Basic {base64.b64encode(credentials.encode()).decode()}" if parts.username else ""
         return cls(parts.hostname or "", parts.port or 0, authorization)
 
     async def connect(self, address: str, port: int, limit: float = _LIMIT) -> Streams:
         """Open a tunnel to an address, within `limit` seconds. Raise ProxyFailed."""
         place = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-        asked = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n"
-        asked += f"Proxy-Authorization: {self.authorization}\r\n" if self.authorization else ""
+        request = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n"
+        request += f"Proxy-Authorization: {self.authorization}\r\n" if self.authorization else ""
         writer = None
         try:
             async with asyncio.timeout(limit):
                 reader, writer = await asyncio.open_connection(self.host, self.port, limit=_HEAD)
-                writer.write(f"{asked}\r\n".encode())
+                writer.write(f"{request}\r\n".encode())
                 head = await reader.readuntil(_END)
             status = _STATUS.match(head)
             if status and status[1].startswith(b"2"):
@@ -128,9 +128,9 @@ class Tunnels:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(self._limit):
-                asked = _ASKED.match(await reader.readuntil(_END))
-            tunnel = self._tunnels.get(asked[2]) if asked else None
-            if tunnel is None or not asked or asked[1].decode("latin-1") != tunnel.place:
+                match = _ASKED.match(await reader.readuntil(_END))
+            tunnel = self._tunnels.get(match[2]) if match else None
+            if tunnel is None or not match or match[1].decode("latin-1") != tunnel.place:
                 writer.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
                 return
             try:

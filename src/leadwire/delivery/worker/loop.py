@@ -187,18 +187,18 @@ class Deliverer:
         """Claim entries and begin their POSTs, each with its slot."""
         gone = self._reader.gone
         work = functools.partial(claim, entries, self.consumer, self._settings.lease, gone)
-        found = await persist(work, self._liveness, stop)
-        if found is None:
+        claimed = await persist(work, self._liveness, stop)
+        if claimed is None:
             return
         self._liveness.moved = time.monotonic()
-        for job in found.jobs:
+        for job in claimed.jobs:
             self._held[job.entry.key] = job.entry
             self._begin(self._post(job, slots.pop(job.entry.key), stop), self._posts)
-        if found.held:
-            limits = dict.fromkeys(found.unreadable, (1, _UNREADABLE_FOR))
-            self._begin(self._returns.wait(found.held, limits, stop), self._aside)
-        known = {entry.key for entry in found.held} | {job.entry.key for job in found.jobs}
-        if others := [entry for entry in entries if entry.key not in known]:
+        if claimed.held:
+            limits = dict.fromkeys(claimed.unreadable, (1, _UNREADABLE_FOR))
+            self._begin(self._returns.wait(claimed.held, limits, stop), self._aside)
+        answered = {entry.key for entry in claimed.held} | {job.entry.key for job in claimed.jobs}
+        if others := [entry for entry in entries if entry.key not in answered]:
             self._begin(self._returns.unclaimed(others, gone, stop), self._aside)
 
     def _begin(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:

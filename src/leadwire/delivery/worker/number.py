@@ -50,11 +50,11 @@ async def number(keys: Sequence[Key], owner: str) -> dict[tuple[str, str], int]:
     Those that are gone, or that somebody else has locked, are missing: they must not be sent.
     """
     async with db.transaction():
-        found = await _LOCK.rows(**asked(keys), owner=owner)
-        known = [row for row in found if row["sequence"] is not None]  # by a transaction whose answer was lost
-        if fresh := [row for row in found if row["sequence"] is None]:
-            known += await _NUMBER.rows(**lists("events endpoints", [row[:2] for row in fresh]))
-    return {(row["event_id"], row["endpoint_id"]): row["sequence"] for row in known}
+        rows = await _LOCK.rows(**asked(keys), owner=owner)
+        numbered = [row for row in rows if row["sequence"] is not None]  # by a transaction whose answer was lost
+        if fresh := [row for row in rows if row["sequence"] is None]:
+            numbered += await _NUMBER.rows(**lists("events endpoints", [row[:2] for row in fresh]))
+    return {(row["event_id"], row["endpoint_id"]): row["sequence"] for row in numbered}
 
 
 class Numbering:

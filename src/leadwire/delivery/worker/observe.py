@@ -20,36 +20,36 @@ _DISPATCH, _END_TO_END = metrics.DISPATCH_SECONDS.observe, metrics.END_TO_END_SE
 def count_attempts(done: Sequence[Attempt]) -> None:
     """What `done`, recorded just now, took at every hop."""
     now = time.perf_counter()
-    for one in done:
-        job, took = one.job, one.end - one.start
-        _COUNTED[one.outcome].inc()
-        _TOOK[one.outcome].observe(took)
+    for attempt in done:
+        job, took = attempt.job, attempt.end - attempt.start
+        _COUNTED[attempt.outcome].inc()
+        _TOOK[attempt.outcome].observe(took)
         _CLAIM(job.queued)
         _SEND(took)
-        _RECORD(now - one.end)
+        _RECORD(now - attempt.end)
         if job.entry.key.attempts == 0 and job.generation == 1:
-            _DISPATCH(job.relaying + job.queued + one.start - job.claimed)
-        if one.outcome == "delivered":
+            _DISPATCH(job.relaying + job.queued + attempt.start - job.claimed)
+        if attempt.outcome == "delivered":
             _END_TO_END(job.age + now - job.claimed)
 
 
 def log_attempts(done: Sequence[Attempt]) -> None:
     """Log each attempt that failed; at `debug` the others, too. No URL and no body: a delivery is found by its ids."""
     everything = telemetry.enabled(logging.DEBUG)
-    for one in done:
-        delivered = one.outcome == "delivered"
+    for attempt in done:
+        delivered = attempt.outcome == "delivered"
         if delivered and not everything:
             continue
-        job = one.job
+        job = attempt.job
         telemetry.log(
             "delivery.attempted",
             level=logging.DEBUG if delivered else logging.INFO,
             **job.names,
             trace_id=telemetry.trace_id(job.traceparent),
             attempt=job.number,
-            outcome=one.outcome,
-            http_status=one.http_status,
-            ms=one.duration_ms,
+            outcome=attempt.outcome,
+            http_status=attempt.http_status,
+            ms=attempt.duration_ms,
         )
 
 

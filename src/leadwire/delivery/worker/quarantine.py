@@ -49,21 +49,21 @@ WHERE d.set_aside_at IS NOT NULL ORDER BY d.set_aside_at, d.event_id""")
 
 async def set_aside(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Set the deliveries of `entries` aside. Return their events and endpoints."""
-    found = [dict(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
-    for names in found:
+    rows = [dict(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
+    for names in rows:
         metrics.SET_ASIDE.inc()
         telemetry.log("delivery.set_aside", level=logging.ERROR, **names)
-    return [(names["event_id"], names["endpoint_id"]) for names in found]
+    return [(names["event_id"], names["endpoint_id"]) for names in rows]
 
 
 async def release(event_id: str | None = None) -> int:
     """Let the deliveries that were set aside be tried again, of one event or all. Return how many there were."""
     async with db.transaction():
         await due.wake({row["endpoint_id"] for row in await _ENDPOINTS.rows(event_id=event_id)})
-        found = await _RELEASE.rows(event_id=event_id)
-        keys = [Key(*key) for *key, state in found if state == "queued"]
+        rows = await _RELEASE.rows(event_id=event_id)
+        keys = [Key(*key) for *key, state in rows if state == "queued"]
         db.after_commit(functools.partial(push.push, keys))
-    return len(found)
+    return len(rows)
 
 
 async def listed() -> list[tuple[str, str, str]]:

@@ -34,9 +34,13 @@ async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     observe.count_attempts(done)
     hourly_stats.add(settled)
     metrics.FENCED.inc(len(done) - len(settled))
-    metrics.RETRIED.inc(sum(one.next.state == "waiting" for one in settled))
+    metrics.RETRIED.inc(sum(attempt.next.state == "waiting" for attempt in settled))
     most = len(settings.get().retry_schedule) + 1  # whoever has had more was dead before
-    dead = [one for one in settled if one.next.state == "dead" and not one.job.test and one.job.number <= most]
+    dead = [
+        attempt
+        for attempt in settled
+        if attempt.next.state == "dead" and not attempt.job.test and attempt.job.number <= most
+    ]
     for one in dead:
         metrics.DEAD_LETTERED.labels(one.outcome).inc()
     return dead
@@ -48,16 +52,20 @@ async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attem
     Were attempts and endpoints written apart, a failure in between would leave an endpoint that is gone enabled: a
     second try finds the attempts recorded.
     """
-    informative = [one for one in done if is_informative(one)]
+    informative = [attempt for attempt in done if is_informative(attempt)]
     if not informative:
         return await _record(done, owner)
     async with db.transaction():
         await due.PATIENCE.rows()
-        endpoints = {one.job.entry.key.endpoint_id for one in informative}
-        roomy = endpoints - {one.job.entry.key.endpoint_id for one in informative if one.outcome != "delivered"}
+        endpoints = {attempt.job.entry.key.endpoint_id for attempt in informative}
+        roomy = endpoints - {
+            attempt.job.entry.key.endpoint_id for attempt in informative if attempt.outcome != "delivered"
+        }
         await discard.wake(endpoints, roomy=roomy)
         settled = await _record(done, owner)
-        in_order = {(one.job.entry.key.endpoint_id, one.job.subject) for one in settled if one.job.subject}
+        in_order = {
+            (attempt.job.entry.key.endpoint_id, attempt.job.subject) for attempt in settled if attempt.job.subject
+        }
         await due.release_first(in_order)
         await note_health(settled)
     return settled
@@ -65,16 +73,17 @@ async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attem
 
 async def _record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     """Return those that counted."""
-    found = await _RECORD.rows(**lists(_MADE, map(_made, done)), owner=owner)
-    counted = {(event_id, endpoint_id) for event_id, endpoint_id in found}
-    return [one for one in done if one.job.entry.key[:2] in counted]
+    rows = await _RECORD.rows(**lists(_MADE, map(_made, done)), owner=owner)
+    counted = {(event_id, endpoint_id) for event_id, endpoint_id in rows}
+    return [attempt for attempt in done if attempt.job.entry.key[:2] in counted]
 
 
-def _made(one: Attempt) -> tuple[Any, ...]:
+def _made(attempt: Attempt) -> tuple[Any, ...]:
     """The values of `_MADE`."""
-    job, key = one.job, one.job.entry.key
-    about = (key.event_id, key.endpoint_id, job.generation, job.number, one.started_at, one.duration_ms, one.outcome)
-    return (*about, one.http_status, one.error, one.response_body, one.response_headers, *one.next)
+    job, key = attempt.job, attempt.job.entry.key
+    about = key.event_id, key.endpoint_id, job.generation, job.number
+    answer = attempt.started_at, attempt.duration_ms, attempt.outcome, attempt.http_status, attempt.error
+    return (*about, *answer, attempt.response_body, attempt.response_headers, *attempt.next)
 
 
 def is_informative(one: Attempt) -> bool:
@@ -85,9 +94,9 @@ def is_informative(one: Attempt) -> bool:
 async def note_health(settled: Sequence[Attempt]) -> None:
     """Write what `settled` says of each endpoint into its row, which is locked."""
     by_endpoint: dict[str, list[Attempt]] = defaultdict(list)
-    for one in settled:
-        if is_informative(one):
-            by_endpoint[one.job.entry.key.endpoint_id].append(one)
+    for attempt in settled:
+        if is_informative(attempt):
+            by_endpoint[attempt.job.entry.key.endpoint_id].append(attempt)
     if not by_endpoint:
         return
     said = [(endpoint_id, *_said(made)) for endpoint_id, made in by_endpoint.items()]
@@ -99,20 +108,20 @@ async def note_health(settled: Sequence[Attempt]) -> None:
             db.after_commit(functools.partial(_disabled, endpoint_id, workspace, reason))
 
 
-def _said(made: Sequence[Attempt]) -> tuple[int, int, bool, float, bool]:
+def _said(attempts: Sequence[Attempt]) -> tuple[int, int, bool, float, bool]:
     """Successes and failures of an endpoint, whether it is gone, and for how many seconds it is to be paused: without
     tests. And whether it has answered anything, a test too, with a 2xx.
     """
-    outcomes = [one.outcome for one in made if not one.job.test]
+    outcomes = [attempt.outcome for attempt in attempts if not attempt.job.test]
     successes = outcomes.count("delivered")
-    pause = min(max((_pause(one) for one in made if not one.job.test), default=0.0), _LONGEST_PAUSE)
-    answered = any(one.outcome == "delivered" for one in made)
+    pause = min(max((_pause(attempt) for attempt in attempts if not attempt.job.test), default=0.0), _LONGEST_PAUSE)
+    answered = any(attempt.outcome == "delivered" for attempt in attempts)
     return successes, len(outcomes) - successes, "gone" in outcomes, pause, answered
 
 
-def _pause(one: Attempt) -> float:
+def _pause(attempt: Attempt) -> float:
     """The seconds for which a receiver wants nothing at all: it is overloaded (429) or out of service (503)."""
-    return one.retry_after if one.http_status in (429, 503) else 0.0
+    return attempt.retry_after if attempt.http_status in (429, 503) else 0.0
 
 
 def _disabled(endpoint_id: str, workspace: str, reason: str) -> None:

@@ -69,14 +69,14 @@ class Recorder:
             await asyncio.sleep(gather)
             batch.extend(outcomes.get_nowait() for _ in range(outcomes.qsize()))
             ended = None in batch
-            if done := [one for one in batch if one is not None]:
+            if done := [attempt for attempt in batch if attempt is not None]:
                 await self._record(done)
 
     async def _record(self, done: list[Attempt]) -> None:
         """Record outcomes, those of an endpoint together. Those that fail hold up no others, nor what comes later."""
         parts: dict[str, list[Attempt]] = {}
-        for one in done:
-            parts.setdefault(one.job.entry.key.endpoint_id, []).append(one)
+        for attempt in done:
+            parts.setdefault(attempt.job.entry.key.endpoint_id, []).append(attempt)
         for part, error in await apart(list(parts.values()), self._record_together):
             again = self._record_later if isinstance(error, db.Locked) else self._record_apart
             task = asyncio.create_task(again(part))
@@ -84,10 +84,10 @@ class Recorder:
             task.add_done_callback(self._later.discard)
 
     async def _record_together(self, parts: Sequence[list[Attempt]]) -> None:
-        done = [one for part in parts for one in part]
+        done = [attempt for part in parts for attempt in part]
         dead = await persist(functools.partial(record, done, self._consumer), self._liveness)
-        for one in done:
-            del self._held[one.job.entry.key]
+        for attempt in done:
+            del self._held[attempt.job.entry.key]
         self._recorded.put_nowait((done, dead or []))
 
     async def _record_later(self, done: list[Attempt]) -> None:
@@ -111,7 +111,7 @@ class Recorder:
         each: one part at a time.
         """
         async with self._one_by_one:
-            failed = await apart([[one] for one in done], self._record_together)
+            failed = await apart([[attempt] for attempt in done], self._record_together)
         for (one,), reason in failed if last else ():
             telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **one.job.names)
             del self._held[one.job.entry.key]
@@ -126,14 +126,16 @@ class Recorder:
         telemetry.log(
             "batch.delivered",
             attempts=len(done),
-            delivered=sum(one.outcome == "delivered" for one in done),
+            delivered=sum(attempt.outcome == "delivered" for attempt in done),
             dead=len(dead),
         )
         log_attempts(done)
         try:
-            await streams.done(self._redis, [one.job.entry for one in done])
+            await streams.done(self._redis, [attempt.job.entry for attempt in done])
             if dead:
-                await streams.announce_dead(self._redis, [(*one.job.entry.key[:2], one.outcome) for one in dead])
+                await streams.announce_dead(
+                    self._redis, [(*attempt.job.entry.key[:2], attempt.outcome) for attempt in dead]
+                )
         except Exception as error:  # noqa: BLE001 - the entries are stale now; whoever takes them over acknowledges them
             telemetry.log("stream.not_acknowledged", level=logging.WARNING, error=error, entries=len(done))
 

@@ -21,9 +21,9 @@ def kept(headers: Iterable[tuple[str, str]]) -> str | None:
     """Return headers as JSON, a list of pairs, in their order; None without any. What is too much is left out."""
     found, size = [], 0
     for name, value in headers:
-        shown = MASKED if _SECRET.search(name) else _QUERY.sub(rf"\1{MASKED}", _USERINFO.sub("//", value))[:_LONGEST]
-        size += len(name) + len(shown) + 6
+        text = MASKED if _SECRET.search(name) else _QUERY.sub(rf"\1{MASKED}", _USERINFO.sub("//", value))[:_LONGEST]
+        size += len(name) + len(text) + 6
         if size > _LARGEST:
             break
-        found.append((name[:_LONGEST], shown))
+        found.append((name[:_LONGEST], text))
     return _encode(found).decode() if found else None

@@ -36,8 +36,8 @@ def granted(scopes: Iterable[str]) -> frozenset[str]:
 
 def lookup_of(text: str, kind: str = API_KEY) -> str | None:
     """The part that finds the row, or None when `text` cannot be a key of ours."""
-    found = _FORMS[kind].fullmatch(text)
-    return found[1] if found and _checksum(text[:-6]) == found[2] else None
+    match = _FORMS[kind].fullmatch(text)
+    return match[1] if match and _checksum(text[:-6]) == match[2] else None
 
 
 def digest(text: str) -> bytes:
@@ -47,4 +47,4 @@ def digest(text: str) -> bytes:
 
 def _checksum(text: str) -> str:
     number = zlib.crc32(text.encode())
-    return "".join(_BASE62[number // 62**place % 62] for place in range(5, -1, -1))
+    return "".join(_BASE62[number // 62**digit % 62] for digit in range(5, -1, -1))

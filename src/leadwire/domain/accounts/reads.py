@@ -75,22 +75,22 @@ async def suspended(workspaces: Collection[str]) -> set[str]:
 async def caller(key: str, monotonic: float) -> schema.Caller | None:
     """Return whose key this is, or None: malformed, unknown, revoked or expired. `monotonic` is the loop's time."""
     digest = keys.digest(key)
-    found, until = _known.get(digest, (None, -math.inf))
+    row, until = _known.get(digest, (None, -math.inf))
     if until < monotonic:
         _known.pop(digest, None)
-        found = await _look_up(key, digest)
-        if found is None:
+        row = await _look_up(key, digest)
+        if row is None:
             return None
         if len(_known) >= _LARGEST:
             _known.clear()
-        _known[digest] = found, monotonic + _CACHED
-    return None if found is None or (found.expires_at and found.expires_at <= clock.now()) else found
+        _known[digest] = row, monotonic + _CACHED
+    return None if row is None or (row.expires_at and row.expires_at <= clock.now()) else row
 
 
 async def me(caller: schema.Caller) -> schema.Me:
     """Return what a caller may know of its own key. Raise NotFound when it has just been deleted."""
-    found = await _ME.one(NotFound("There is no such key."), workspace=caller.workspace, key=caller.key_id)
-    key_id, name, _, workspace, workspace_name, created_at, expires_at = clock.texts(found)
+    row = await _ME.one(NotFound("There is no such key."), workspace=caller.workspace, key=caller.key_id)
+    key_id, name, _, workspace, workspace_name, created_at, expires_at = clock.texts(row)
     scopes: list[str] = [scope for scope in keys.SCOPES if scope in caller.scopes]
     most = (settings.get().rate_limit if caller.requests is None else caller.requests) or None
     limits = schema.Limits(most, most and min(most, BURST))

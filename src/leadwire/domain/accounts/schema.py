@@ -24,7 +24,7 @@ CONFIRMED: Final = timedelta(minutes=10)
 
 def full_name(text: str) -> str | None:
     """A person's name as they wrote it: one line of at most 60 characters. None for nothing."""
-    plain = "".join(one if one.isprintable() else " " for one in text)
+    plain = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(plain.split())[:60].strip() or None
 
 

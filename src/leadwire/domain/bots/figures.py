@@ -48,8 +48,8 @@ class StepCount(Struct, frozen=True):
 async def steps(workspace: str, bot_id: str, since: datetime | date) -> dict[str, StepCount]:
     """Return for each node of a bot what became of conversations since a day (UTC), by the node's id."""
     day = since.date() if isinstance(since, datetime) else since
-    found = await _STEPS.rows(workspace=workspace, bot_id=bot_id, since=day)
-    return {node: StepCount(entered, max(0, entered - passed)) for node, entered, passed in found}
+    rows = await _STEPS.rows(workspace=workspace, bot_id=bot_id, since=day)
+    return {node: StepCount(entered, max(0, entered - passed)) for node, entered, passed in rows}
 
 
 async def sums(workspace: str, bot_id: str | None, since: date, days: int) -> dict[Kind, dict[str, Pair]]:
@@ -58,15 +58,15 @@ async def sums(workspace: str, bot_id: str | None, since: date, days: int) -> di
     Names are in the order of their figures; what has none is of the name "".
     """
     before = since - timedelta(days=days)
-    found: dict[Kind, dict[str, Pair]] = {}
+    pairs: dict[Kind, dict[str, Pair]] = {}
     for kind, name, *pair in await _SUMS.rows(workspace=workspace, bot_id=bot_id, since=since, before=before):
-        found.setdefault(kind, {})[name] = Pair(*pair)
-    return found
+        pairs.setdefault(kind, {})[name] = Pair(*pair)
+    return pairs
 
 
 async def by_bot(workspace: str, since: date) -> dict[str, dict[Kind, int]]:
     """Return by bot and kind how often something happened since a day."""
-    found: dict[str, dict[Kind, int]] = {}
+    counts: dict[str, dict[Kind, int]] = {}
     for bot_id, kind, total in await _BY_BOT.rows(workspace=workspace, bot_id=None, since=since):
-        found.setdefault(bot_id, {})[kind] = total
-    return found
+        counts.setdefault(bot_id, {})[kind] = total
+    return counts

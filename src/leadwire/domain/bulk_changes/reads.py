@@ -12,11 +12,14 @@ _BULK: Final = statement(
         BulkChange.workspace_id == param("workspace"), BulkChange.id == param("id")
     )
 )
-# Those that still run.
 _RUNNING: Final = sql("""
 SELECT id, kind, done, user_id FROM bulk_change WHERE workspace_id = :workspace AND state = 'running'
 ORDER BY created_at DESC, id DESC LIMIT 5""")
-running = _RUNNING.rows
+
+
+async def running(workspace: str) -> list[db.Row]:
+    """Return the newest five that are still under way."""
+    return await _RUNNING.rows(workspace=workspace)
 
 
 async def one(workspace: str, bulk_id: str) -> db.Row:

@@ -51,8 +51,8 @@ class Waiting(Struct, frozen=True):
 
 async def responses(workspace: str, bot_id: str | None, since: datetime, until: datetime) -> Responses:
     """Return how soon people answered in conversations that began in a period: of the latest `MOST`."""
-    found = await _RESPONSES.row(workspace=workspace, bot_id=bot_id, since=since, until=until)
-    return Responses(*(found or (0, 0, None, None)))
+    row = await _RESPONSES.row(workspace=workspace, bot_id=bot_id, since=since, until=until)
+    return Responses(*(row or (0, 0, None, None)))
 
 
 async def waiting(workspace: str, bot_id: str | None) -> Waiting:
@@ -62,6 +62,6 @@ async def waiting(workspace: str, bot_id: str | None) -> Waiting:
 
 async def ratings(workspace: str, bot_id: str | None, since: datetime, length: timedelta) -> dict[int, tuple[int, int]]:
     """Return for each rating, 1 to 5, how many conversations got it since a time, and in as long before."""
-    found = await _RATINGS.rows(workspace=workspace, bot_id=bot_id, since=since, before=since - length)
-    known = {rating: (now, before) for rating, now, before in found}
+    rows = await _RATINGS.rows(workspace=workspace, bot_id=bot_id, since=since, before=since - length)
+    known = {rating: (now, before) for rating, now, before in rows}
     return {rating: known.get(rating, (0, 0)) for rating in range(5, 0, -1)}

@@ -29,19 +29,19 @@ ORDER BY c.created_at, c.id, m.seq LIMIT {_AT_ONCE}"""
 
 async def walk(workspace: str, query: ConversationQuery, after: str) -> AsyncIterator[list[ExportedMessage]]:
     """Yield the messages behind `after` of the conversations that match. Raise InvalidParameter."""
-    place = _ORDER.values(_ORDER.place_of(after)) if after else _FIRST
+    cursor = _ORDER.values(_ORDER.place_of(after)) if after else _FIRST
     used = conversations.filters(query)
     statement = sql(_PAGE.format(source=conversations.source(used)))
     while True:
-        found = [
-            ExportedMessage(*clock.texts(row)) for row in await statement.rows(workspace=workspace, **used, **place)
+        messages = [
+            ExportedMessage(*clock.texts(row)) for row in await statement.rows(workspace=workspace, **used, **cursor)
         ]
-        if found:
-            yield found
-        if len(found) < _AT_ONCE:
+        if messages:
+            yield messages
+        if len(messages) < _AT_ONCE:
             return
-        last = found[-1]
-        place = {
+        last = messages[-1]
+        cursor = {
             "after_conversation_created_at": clock.parse(last.conversation_created_at),
             "after_conversation_id": last.conversation_id,
             "after_seq": last.seq,

@@ -61,8 +61,8 @@ async def stored(workspace: str, export_id: str) -> StoredExport:
     missing = NotFound("There is no such export.")
     if not is_id("exp", export_id):
         raise missing
-    found = await _STORED.one(missing, workspace=workspace, id=export_id)
-    id_, kind, form, sent, created_at, expires_at, query, completed_at, canceled_at = found
+    row = await _STORED.one(missing, workspace=workspace, id=export_id)
+    id_, kind, form, sent, created_at, expires_at, query, completed_at, canceled_at = row
     ended = "completed" if completed_at else "ready"
     state: Any = "canceled" if canceled_at else "expired" if expires_at <= clock.now() else ended
     by = _key(kind, query)

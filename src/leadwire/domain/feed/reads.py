@@ -90,7 +90,7 @@ async def page(workspace: str, key_id: str, query: FeedQuery, over: Callable[[],
     if not found.events and query.wait:
         with _place(key_id), wakes.waiting(workspace, query.kinds) as woken:
             found = await _wait(workspace, after, query, woken, over)
-    shown = [_event(one) for one in found.events[: query.limit]]
+    shown = [_event(event) for event in found.events[: query.limit]]
     following = shown[-1].id if shown else query.cursor
     since = clock.iso(found.held_back_since) if found.held_back_since else None
     return Page(shown, following, len(found.events) > query.limit, since)
@@ -164,6 +164,6 @@ def _place(key_id: str) -> Iterator[None]:
             del _waiting[key_id]
 
 
-def _event(found: events.FeedEvent) -> Event:
-    sent = msgspec.json.decode(found.body, type=_Envelope)
-    return Event(found.id, sent.event, sent.timestamp, sent.data)  # type: ignore[arg-type]
+def _event(event: events.FeedEvent) -> Event:
+    sent = msgspec.json.decode(event.body, type=_Envelope)
+    return Event(event.id, sent.event, sent.timestamp, sent.data)  # type: ignore[arg-type]

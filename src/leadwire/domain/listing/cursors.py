@@ -48,8 +48,8 @@ def sealed(place: Place, about: object) -> str:
 def opened(text: str, about: object) -> Place:
     """Return the place of a cursor. Raise InvalidParameter for one that is changed, of another list, or too old."""
     try:
-        found = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        cursor = msgspec.json.decode(secret_box.get().open_once(found), type=_Cursor)
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        cursor = msgspec.json.decode(secret_box.get().open_once(raw), type=_Cursor)
         ours = cursor.purpose == _PURPOSE
     except (ValueError, OperatorError, msgspec.MsgspecError):
         ours = False

@@ -64,8 +64,8 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
 
     def used(self, query: object) -> dict[str, Any]:
         """The filters that `query` sets, or has as a mapping, with their values. An empty text is not set."""
-        given = query if isinstance(query, dict) else {name: getattr(query, name, None) for name in self.filters}
-        return {name: value for name, value in given.items() if value not in (None, "")}
+        values = query if isinstance(query, dict) else {name: getattr(query, name, None) for name in self.filters}
+        return {name: value for name, value in values.items() if value not in (None, "")}
 
     @property
     def order(self) -> str:
@@ -110,12 +110,12 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
         """Yield all that match behind a row, some hundreds at a time. `after` has the values of the row's key, with a
         comma between them; empty, it begins. Raise InvalidParameter for another.
         """
-        place: str | None = self.place_of(after) if after else ""
-        while place is not None:
-            found = await self.page(workspace, query, place, AT_ONCE)
-            if found.items:
-                yield found.items
-            place = found.after
+        cursor: str | None = self.place_of(after) if after else ""
+        while cursor is not None:
+            page = await self.page(workspace, query, cursor, AT_ONCE)
+            if page.items:
+                yield page.items
+            cursor = page.after
 
     def place(self, row: Any) -> str:
         """Return where a row is in the list, as `after` takes it."""
@@ -142,10 +142,10 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
 
     def values(self, cursor: str) -> dict[str, Any]:
         """Return the parameters of a place. Raise InvalidParameter."""
-        found = re.fullmatch(r"\.".join(f"({_FORMS[kind]})" for kind in self.key.values()), cursor)
-        if found is None:
+        match = re.fullmatch(r"\.".join(f"({_FORMS[kind]})" for kind in self.key.values()), cursor)
+        if match is None:
             raise InvalidParameter("`after` is not from a page of this list. Start at its first page.")
-        parts = zip(self.key.items(), found.groups(), strict=True)
+        parts = zip(self.key.items(), match.groups(), strict=True)
         return {f"after_{column}": _value(kind, part) for (column, kind), part in parts}
 
 

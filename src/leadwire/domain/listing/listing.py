@@ -96,10 +96,10 @@ class Listing(Struct, Generic[T]):
 
     async def walk(self, workspace: str, query: SearchQuery) -> AsyncIterator[list[T]]:
         """Yield everything that matches, some hundreds at a time."""
-        found = Found[T]([], "")
-        while found.after is not None:
-            found = await self.search(workspace, structs.replace(query, after=found.after), AT_ONCE)
-            yield found.items
+        page = Found[T]([], "")
+        while page.after is not None:
+            page = await self.search(workspace, structs.replace(query, after=page.after), AT_ONCE)
+            yield page.items
 
     def export(self, workspace: str, query: PageQuery, after: str = "") -> AsyncIterator[list[T]]:
         """Walk through all that matches, oldest first; by `updated_at` with a filter by it. See `Keyset.walk`."""
@@ -135,9 +135,9 @@ class Listing(Struct, Generic[T]):
             items = [order.make(row[:_COUNTED]) for row in rows]
             after = order.place(rows[-1]) if total > len(rows) else None
         else:
-            place = cursors.opened(query.cursor, about)
-            number, total = place.page, place.total
-            found = await order.page(workspace, used, place.after, query.limit)
+            cursor = cursors.opened(query.cursor, about)
+            number, total = cursor.page, cursor.total
+            found = await order.page(workspace, used, cursor.after, query.limit)
             items, after = found.items, found.after
         following = after and cursors.sealed(cursors.Place(after, number + 1, total), about)
         return Part(items, total, number, following, complete)
@@ -166,34 +166,34 @@ class Listing(Struct, Generic[T]):
         unannounced = any(
             name in used and (some is None or used[name] in some) for name, some in self.unannounced.items()
         )
-        known = None if unannounced else self._counts.get(key)
-        if known and now - known.taken_at > _FRESH:
-            known = None
+        count = None if unannounced else self._counts.get(key)
+        if count and now - count.taken_at > _FRESH:
+            count = None
         form = (order.table, order.order, *used)
         if form not in self._statements:
             self._statements[form] = _build(order, tuple(used))
-        found = await self._statements[form].rows(
+        rows = await self._statements[form].rows(
             workspace=workspace,
             **used,
             limit=limit,
             offset=offset,
-            snapshot=known.snapshot if known else None,
-            server=known.server if known else None,
-            total=known.total if known else None,
+            snapshot=count.snapshot if count else None,
+            server=count.server if count else None,
+            total=count.total if count else None,
             kinds=[*self.kinds, *(kind for name in used for kind in self.kinds_when.get(name, ()))],
-            first=ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
+            first=ids.floor("evt", (count.taken_at if count else now) - _LONGEST_TRANSACTION),
             end=ids.floor("evt", now + _FARTHEST_CLOCK),
         )
-        *_, snapshot, server, total = found[0]
+        *_, snapshot, server, total = rows[0]
         if total is not None:
-            known = _Count(total, snapshot, server, now)
-        assert known is not None  # noqa: S101 - without a known count the statement counts
+            count = _Count(total, snapshot, server, now)
+        assert count is not None  # noqa: S101 - without a known count the statement counts
         if not unannounced:
-            self._counts[key] = known
+            self._counts[key] = count
             self._counts.move_to_end(key)
         if len(self._counts) > _KEPT:
             self._counts.popitem(last=False)
-        return [row for row in found if row[0] is not None], known.total
+        return [row for row in rows if row[0] is not None], count.total
 
 
 def _build(order: Keyset[T], used: tuple[str, ...]) -> Statement:

@@ -65,13 +65,13 @@ def message(mail: Claimed, contents: Contents, settings: Settings) -> EmailMessa
 
     No value can add a header: EmailMessage refuses line breaks in one.
     """
-    made = content(mail.kind, contents, settings.public_url)
+    text = content(mail.kind, contents, settings.public_url)
     composed, to = EmailMessage(), _parts(mail.recipient)
     headers: dict[str, Any] = {
         "From": settings.mail_from,
         # Its domain as DNS has it: only a name before the @ that is not ASCII needs SMTPUTF8.
         "To": Address(username=to.local_part, domain=to.ascii_domain),
-        "Subject": made.subject,
+        "Subject": text.subject,
         "Date": mail.created_at,
         "Message-ID": f"<{mail.id}@{sender(settings).rpartition('@')[2]}>",
         "Auto-Submitted": "auto-generated",
@@ -83,8 +83,8 @@ def message(mail: Claimed, contents: Contents, settings: Settings) -> EmailMessa
         }
     for name, value in headers.items():
         composed[name] = value
-    composed.set_content(made.text)
-    composed.add_alternative(made.html, subtype="html")
+    composed.set_content(text.text)
+    composed.add_alternative(text.html, subtype="html")
     return composed
 
 

@@ -29,23 +29,23 @@ async def record(workspace: str, kind: Kind, found: Sequence[db.Row]) -> None:
     now = clock.now()
     if kind == "endpoints":
         events = [
-            Event(workspace=workspace, kind=_KINDS[one["state"]], at=now, data=_endpoint(one), subject=one["id"])
-            for one in found
+            Event(workspace=workspace, kind=_KINDS[row["state"]], at=now, data=_endpoint(row), subject=row["id"])
+            for row in found
         ]
     else:
-        dead = [one for one in found if kind == "dead_letters" and one["news"]]
-        listed = [DeadLetters(one["id"], host(one["url"]), one["news"]) for one in dead[:_MOST]]
-        data = DeliveryDead(sum(one["news"] for one in dead), listed)
+        dead = [row for row in found if kind == "dead_letters" and row["news"]]
+        listed = [DeadLetters(row["id"], host(row["url"]), row["news"]) for row in dead[:_MOST]]
+        data = DeliveryDead(sum(row["news"] for row in dead), listed)
         events = [Event(workspace=workspace, kind="delivery.dead", at=now, data=data)] if dead else []
     if events:
         await outbox.record(events)
 
 
-def _endpoint(one: db.Row) -> EndpointRecovered:
-    about: dict[str, Any] = {"endpoint_id": one["id"], "host": host(one["url"])}
-    since = clock.iso(one["since"]) if one["since"] else None
-    if one["state"] == "working":
+def _endpoint(row: db.Row) -> EndpointRecovered:
+    about: dict[str, Any] = {"endpoint_id": row["id"], "host": host(row["url"])}
+    since = clock.iso(row["since"]) if row["since"] else None
+    if row["state"] == "working":
         return EndpointRecovered(**about)
-    if one["state"] == "disabled":
-        return EndpointDisabled(**about, since=since, reason=one["reason"])
-    return EndpointFailing(**about, since=str(since), disabled_at=clock.iso(one["until"]))
+    if row["state"] == "disabled":
+        return EndpointDisabled(**about, since=since, reason=row["reason"])
+    return EndpointFailing(**about, since=str(since), disabled_at=clock.iso(row["until"]))

@@ -23,7 +23,7 @@ def opened(token: str) -> tuple[str, str, Kind]:
         purpose, workspace, user_id, kind = secret_box.get().open(sealed).split(" ")
     except (ValueError, OperatorError):
         purpose = kind = ""
-    for known in OFFERS:
-        if (purpose, kind) == (_PURPOSE, known):
-            return workspace, user_id, known
+    for offer in OFFERS:
+        if (purpose, kind) == (_PURPOSE, offer):
+            return workspace, user_id, offer
     raise NotFound("This link is not complete, or too old. Choose your mails under Your account.")

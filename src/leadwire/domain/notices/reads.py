@@ -122,8 +122,8 @@ async def shown(me: Person) -> list[tuple[Offer, bool]]:
     """What somebody can choose, and whether they get it; nothing where no mail is sent."""
     if not mail.enabled():
         return []
-    found = await _CHOSEN.row(workspace=me.workspace, user=me.user_id)
-    kinds = found["kinds"] if found else by_default(me.role)
+    row = await _CHOSEN.row(workspace=me.workspace, user=me.user_id)
+    kinds = row["kinds"] if row else by_default(me.role)
     return [(offer, offer.kind in kinds) for offer in offered(me.role)]
 
 

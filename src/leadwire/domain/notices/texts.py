@@ -20,30 +20,30 @@ _REASONS: Final = {"gone": "its server answered 410 Gone", "failing": "nothing h
 Values = dict[str, Any]
 
 
-def _endpoints(found: Sequence[db.Row]) -> Values:
-    counts = {state: [one for one in found if one["state"] == state] for state in _STATES}
+def _endpoints(rows: Sequence[db.Row]) -> Values:
+    counts = {state: [row for row in rows if row["state"] == state] for state in _STATES}
     parts = {state: [_endpoint(one) for one in some[:_LISTED]] for state, some in counts.items()}
     more = {state: max(0, len(some) - _LISTED) for state, some in counts.items()}
     summary = ", ".join(f"{len(some):,} {_STATES[state]}" for state, some in counts.items() if some)
     return {"summary": summary, "parts": parts, "more": more}
 
 
-def _endpoint(one: db.Row) -> Values:
-    times = {name: _time(one[name]) if one[name] else "" for name in ("since", "until")}
-    return {"host": host(one["url"]), "reason": _REASONS.get(one["reason"] or "", ""), **times}
+def _endpoint(row: db.Row) -> Values:
+    times = {name: _time(row[name]) if row[name] else "" for name in ("since", "until")}
+    return {"host": host(row["url"]), "reason": _REASONS.get(row["reason"] or "", ""), **times}
 
 
-def _dead_letters(found: Sequence[db.Row]) -> Values:
-    count = sum(one["count"] for one in found)
-    listed = [{"host": host(one["url"]), "count": f"{one['count']:,}"} for one in found[:_LISTED]]
+def _dead_letters(rows: Sequence[db.Row]) -> Values:
+    count = sum(row["count"] for row in rows)
+    listed = [{"host": host(row["url"]), "count": f"{row['count']:,}"} for row in rows[:_LISTED]]
     least = "at least " if count >= MOST_DEAD else ""
-    return {"count": f"{least}{count:,}", "listed": listed, "more": max(0, len(found) - _LISTED)}
+    return {"count": f"{least}{count:,}", "listed": listed, "more": max(0, len(rows) - _LISTED)}
 
 
-def _waiting(found: Sequence[db.Row]) -> Values:
-    listed = [{"bot": one["bot"], "since": _time(one["since"])} for one in found[:_LISTED]]
-    path = f"/inbox?c={found[0]['id']}" if len(found) == 1 else "/inbox"
-    return {"count": len(found), "listed": listed, "more": max(0, len(found) - _LISTED), "path": path}
+def _waiting(rows: Sequence[db.Row]) -> Values:
+    listed = [{"bot": row["bot"], "since": _time(row["since"])} for row in rows[:_LISTED]]
+    path = f"/inbox?c={rows[0]['id']}" if len(rows) == 1 else "/inbox"
+    return {"count": len(rows), "listed": listed, "more": max(0, len(rows) - _LISTED), "path": path}
 
 
 def host(url: str) -> str:

@@ -32,7 +32,7 @@ def plain(text: str) -> str:
     if text.isascii():
         return text.lower()
     parts = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(one for one in parts if not unicodedata.combining(one))
+    return "".join(part for part in parts if not unicodedata.combining(part))
 
 
 def words(text: str) -> list[str]:
@@ -88,16 +88,16 @@ def row_of(term: str, *, beginning: bool = False) -> str | None:
     """A tsquery, as text, for the words of a term in a row; `beginning`: also for longer words than its last. None for
     a term without words.
     """
-    found = words(term)
-    quoted = [_quoted(word) for word in found]
-    if beginning and found and len(found[-1]) >= _PREFIX:
+    lexemes = words(term)
+    quoted = [_quoted(word) for word in lexemes]
+    if beginning and lexemes and len(lexemes[-1]) >= _PREFIX:
         quoted[-1] += ":*"
     return f"({' <-> '.join(quoted)})" if quoted else None
 
 
 def contained(term: str) -> str | None:
     """A tsquery, as text, for names and addresses that contain a term. None for a term that is too short."""
-    return f"({all_of(sorted(found))})" if (found := parts(term)) else None
+    return f"({all_of(sorted(pieces))})" if (pieces := parts(term)) else None
 
 
 def _quoted(lexeme: str) -> str:

@@ -49,9 +49,9 @@ def _lead(row: db.Row) -> tuple[str, Iterable[str]]:
     names = [row[name] for name in ("name", "email", "phone", "company")]
     fields = msgspec.json.decode(row["custom_fields"])
     of = row["workspace_id"]
-    found = (documents.field(of, name, value) for name, value in fields.items())
+    texts = (documents.field(of, name, value) for name, value in fields.items())
     text = "\n".join([*filter(None, names), *map(documents.text_of, fields.values())])
-    return text, [*(documents.field(of, name) for name in fields), *found, *documents.parts(*names)]
+    return text, [*(documents.field(of, name) for name in fields), *texts, *documents.parts(*names)]
 
 
 class _Kind(NamedTuple):
@@ -95,7 +95,7 @@ async def _write(workspace: str, subjects: Sequence[str]) -> None:
         if not await _TRY.value(workspace=workspace):
             raise db.Locked(f"another process writes or erases documents of {workspace}")
         for name, kind in _KINDS.items():
-            ids = sorted(one for one in subjects if one.startswith(f"{name[:4]}_"))
+            ids = sorted(subject for subject in subjects if subject.startswith(f"{name[:4]}_"))
             rows = await kind.read.rows(workspace=workspace, ids=ids) if ids else []
             if rows:
                 made = await asyncio.to_thread(_made, workspace, name, rows)

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from leadwire.domain.listing.cursors import refused
 from leadwire.domain.listing.keyset import BY_TIME, Found, Keyset
-from leadwire.domain.search.asked import MOST, Asked, Kind, terms
+from leadwire.domain.search.query import MOST, Asked, Kind, terms
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import named
 
@@ -73,8 +73,8 @@ async def complete() -> bool:
 
 async def few(workspace: str, lexemes: str) -> list[str] | None:
     """Return the ids of the documents with these lexemes (a tsquery); None when there are more than `FEW`."""
-    found = await _SOME.rows(workspace=workspace, lexemes=lexemes, most=FEW + 1)
-    return [row["id"] for row in found] if len(found) <= FEW else None
+    rows = await _SOME.rows(workspace=workspace, lexemes=lexemes, most=FEW + 1)
+    return [row["id"] for row in rows] if len(rows) <= FEW else None
 
 
 async def few_at_once(workspace: str, parts: list[str]) -> list[str] | None:
@@ -97,11 +97,11 @@ async def having(workspace: str, kind: Kind, text: str, marks: list[str]) -> tup
         raise refused("q", "no_words", "Must have a letter or a digit.")
     if len(asked.terms) > MOST:
         raise refused("q", "too_many_words", f"Must have at most {MOST} words and phrases.")
-    found = await few(workspace, asked.lexemes(workspace, kind))
-    if found is None:
+    lead_ids = await few(workspace, asked.lexemes(workspace, kind))
+    if lead_ids is None:
         message = f"More than {FEW:,} have these words, which are not counted. Ask for more words, or for one bot."
         raise refused("q", "too_many_found", message)
-    return found, await complete()
+    return lead_ids, await complete()
 
 
 async def page(workspace: str, kind: Kind, asked: Asked, after: str = "", limit: int = 20) -> Found[str]:
@@ -136,5 +136,5 @@ async def conversations(workspace: str, ids: list[str], asked: Asked) -> list[db
 
 
 def _in_order(ids: list[str], rows: Iterable[db.Row]) -> list[db.Row]:
-    found = {row["id"]: row for row in rows}
-    return [found[one] for one in ids if one in found]
+    by_id = {row["id"]: row for row in rows}
+    return [by_id[subject] for subject in ids if subject in by_id]

@@ -61,9 +61,9 @@ async def remove(workspace: str, user_id: str, view_id: str, *, shared: bool) ->
 
 async def erase(workspace: str, *addresses: str | None) -> None:
     """Remove the views that filter for exactly one of a person's addresses or numbers, in any case."""
-    texts = {one.casefold() for one in addresses if one}
-    found = await _QUERIES.rows(workspace=workspace)
-    named = [id_ for id_, query in found if texts & {value.casefold() for _, value in parse_qsl(query)}]
+    texts = {address.casefold() for address in addresses if address}
+    rows = await _QUERIES.rows(workspace=workspace)
+    named = [id_ for id_, query in rows if texts & {value.casefold() for _, value in parse_qsl(query)}]
     await _ERASE.rows(workspace=workspace, ids=named)
 
 

@@ -13,5 +13,5 @@ WHERE workspace_id = :workspace AND (user_id = :user_id OR user_id IS NULL) ORDE
 
 async def views(workspace: str, user_id: str) -> tuple[list[db.Row], list[str]]:
     """Return the views that a person has, by name, and the columns they see without one."""
-    found = await _VIEWS.rows(workspace=workspace, user_id=user_id)
-    return [one for one in found if one["name"]], next((one["columns"] for one in found if not one["name"]), [])
+    rows = await _VIEWS.rows(workspace=workspace, user_id=user_id)
+    return [row for row in rows if row["name"]], next((row["columns"] for row in rows if not row["name"]), [])

@@ -87,9 +87,9 @@ async def replace(workspace: str, endpoint_id: str, certificate: str, key: str) 
     async with db.transaction():
         if not (await changes.locked(workspace, endpoint_id)).url.startswith("https:"):
             raise Invalid("A client certificate needs an endpoint with an https address.")
-        found = checked(certificate, key)
-        sealed = table.sealed(endpoint_id, WebhookEndpoint.certificate, found.pem)
-        values = {"certificate": sealed, "certificate_subject": found.subject, "certificate_ends_at": found.ends_at}
+        parsed = checked(certificate, key)
+        sealed = table.sealed(endpoint_id, WebhookEndpoint.certificate, parsed.pem)
+        values = {"certificate": sealed, "certificate_subject": parsed.subject, "certificate_ends_at": parsed.ends_at}
         await rows.update(endpoint_id, values)
         return await reads.endpoint(workspace, endpoint_id)
 

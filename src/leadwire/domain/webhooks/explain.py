@@ -89,7 +89,7 @@ async def request_headers(
     """
     secret, staged, key = await rotation.signers(workspace, delivery.endpoint_id)
     last = delivery.history[-1] if delivery.history else None
-    made = signing.headers(
+    headers = signing.headers(
         event_id=delivery.event_id,
         body=delivery.body.encode(),
         secret=secret,
@@ -102,7 +102,7 @@ async def request_headers(
         sequence=delivery.sequence,
         signing_key=key,
     )
-    shown = [(name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in made]
+    shown = [(name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in headers]
     return [*shown, *((name, _KEPT) for name in own)]
 
 

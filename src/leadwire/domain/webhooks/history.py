@@ -139,5 +139,5 @@ def _check(wanted: Filter, after: str) -> None:
     for name, values in (("stage", _STAGES), ("kind", EVERY_KIND), ("outcome", OUTCOMES)):
         if (value := getattr(wanted, name)) and value not in values:
             raise InvalidParameter(f"`{name}` is one of {', '.join(values)}.")
-    if any(place and not ids.is_id("evt", place) for place in (after, wanted.above, wanted.upto)):
+    if any(cursor and not ids.is_id("evt", cursor) for cursor in (after, wanted.above, wanted.upto)):
         raise InvalidParameter("`after` is not a place in this list.")

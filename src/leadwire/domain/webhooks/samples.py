@@ -34,8 +34,8 @@ def verifiers() -> dict[str, str]:
 @functools.cache
 def key_verifiers() -> dict[str, str]:
     """The same for what is signed with a key, in the languages that have a good Ed25519."""
-    found = {language: _FOLDER / f"{name}-key.txt" for name, language in LANGUAGES.items()}
-    return {language: path.read_text() for language, path in found.items() if path.exists()}
+    files = {language: _FOLDER / f"{name}-key.txt" for name, language in LANGUAGES.items()}
+    return {language: path.read_text() for language, path in files.items() if path.exists()}
 
 
 @functools.cache

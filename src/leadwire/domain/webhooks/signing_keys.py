@@ -38,7 +38,7 @@ async def stage(workspace: str, endpoint_id: str) -> Endpoint:
     """Publish the next key. Raise NotFound, Conflict when there is one already or the endpoint signs with none."""
     async with db.transaction():
         keys = await _locked(workspace, endpoint_id)
-        if any(one.state == "next" for one in keys):
+        if any(key.state == "next" for key in keys):
             raise Conflict("The next key is published already.", code="already_staged")
         sealed, public = _new(endpoint_id, WebhookEndpoint.next_signing_key, "next")
         await rows.update(endpoint_id, {"next_signing_key": sealed, "public_keys": _text([*keys, public])})
@@ -51,7 +51,7 @@ async def promote(workspace: str, endpoint_id: str) -> Endpoint:
     """
     async with db.transaction():
         keys = await _locked(workspace, endpoint_id)
-        staged = next((one for one in keys if one.state == "next"), None)
+        staged = next((key for key in keys if key.state == "next"), None)
         if staged is None:
             raise Conflict("No next key is published.", code="nothing_staged")
         known_at = clock.parse(staged.since) + PUBLISHED_BEFORE
@@ -67,7 +67,7 @@ async def promote(workspace: str, endpoint_id: str) -> Endpoint:
 async def discard(workspace: str, endpoint_id: str) -> Endpoint:
     """Publish the present key alone, and forget the next one. Raise NotFound, Conflict."""
     async with db.transaction():
-        present = [one for one in await _locked(workspace, endpoint_id) if one.state == "present"]
+        present = [key for key in await _locked(workspace, endpoint_id) if key.state == "present"]
         await rows.update(endpoint_id, {"next_signing_key": None, "public_keys": _text(present)})
         return await reads.endpoint(workspace, endpoint_id)
 

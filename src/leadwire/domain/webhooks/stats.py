@@ -23,8 +23,8 @@ class _Counts(Struct, frozen=True):
     @property
     def share(self) -> float | None:
         """Of all, how many delivered; None when there were none."""
-        made = self.delivered + self.failed
-        return self.delivered / made if made else None
+        total = self.delivered + self.failed
+        return self.delivered / total if total else None
 
 
 class Span(_Counts, frozen=True):
@@ -73,25 +73,25 @@ async def by_day(workspace: str, endpoint_id: str, days: int = 30) -> list[Span]
 def together(found: Sequence[Stats]) -> Stats:
     """Return the figures of several endpoints as those of one; `p95` is the slowest's, `next_at` the first."""
     return Stats(
-        sum(one.delivered for one in found),
-        sum(one.failed for one in found),
-        max((one.p95 for one in found if one.p95 is not None), default=None),
+        sum(stats.delivered for stats in found),
+        sum(stats.failed for stats in found),
+        max((stats.p95 for stats in found if stats.p95 is not None), default=None),
         [
-            Span(sum(one.delivered for one in hour), sum(one.failed for one in hour), None, hour[0].at)
-            for hour in zip(*(one.hours for one in found), strict=True)
+            Span(sum(stats.delivered for stats in hour), sum(stats.failed for stats in hour), None, hour[0].at)
+            for hour in zip(*(stats.hours for stats in found), strict=True)
         ],
         None,
         None,
-        min((one.next_at for one in found if one.next_at), default=None),
-        sum(one.waiting for one in found),
-        sum(one.dead for one in found),
+        min((stats.next_at for stats in found if stats.next_at), default=None),
+        sum(stats.waiting for stats in found),
+        sum(stats.dead for stats in found),
     )
 
 
 async def attempts(endpoint_id: str) -> tuple[int, ...]:
     """Return the latest hour that had attempts, how many were delivered and failed: it differs after each attempt."""
-    found = await _LATEST.row(endpoint_id=endpoint_id)
-    return tuple(found or ())
+    row = await _LATEST.row(endpoint_id=endpoint_id)
+    return tuple(row or ())
 
 
 def p95(took: Sequence[int]) -> float | None:

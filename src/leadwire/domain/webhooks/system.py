@@ -40,7 +40,7 @@ async def firing(present: Status | None) -> list[Firing]:
 
 
 def _seen(present: Status | None, *, observed: bool) -> Iterator[Firing]:
-    refused = next(one for one in CONDITIONS if one.name == "WritesRefused")
+    refused = next(condition for condition in CONDITIONS if condition.name == "WritesRefused")
     for reason, count in refused.values().items():
         says = f"PostgreSQL has refused {count:.0f} changes of this process within a minute: {reason}."
         yield Firing(refused.name, refused.severity, says, refused.command)

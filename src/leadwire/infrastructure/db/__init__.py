@@ -216,10 +216,10 @@ def _keep_alive(connection: Any) -> None:
     asyncpg leaves the waiting to TCP: 15 minutes for what was sent, forever for a reply. On Linux both get limits here;
     elsewhere only the system's keepalive is turned on. A Unix socket needs neither.
     """
-    found = connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no other way in
-    if found is None or found.family not in (socket.AF_INET, socket.AF_INET6):
+    sock = connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no other way in
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _TCP.items():
         if hasattr(socket, name):
-            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -105,14 +105,14 @@ class Engine(PostgresEngine):
         assert connections is not None, "the pool is not open"  # noqa: S101 - a programming error
         connection = await connections.acquire()
         try:
-            found = await self._limited(connection, sql, args)
+            rows = await self._limited(connection, sql, args)
         except BaseException as error:
             await connections.drop(connection)
             if isinstance(error, _UNANSWERED) and _WRITE.search(sql):
                 raise OutcomeUnknown(str(error) or type(error).__name__) from error
             raise
         connections.release(connection)
-        return found
+        return rows
 
     async def _limited(self, connection: Any, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
         """asyncpg cancels the statement on the server. Not `statement_timeout`: a pooler would not keep it for us, and

@@ -60,12 +60,12 @@ class Gathered(Generic[M, A]):
 
     def _turn(self) -> tuple[list[_Waiting[M, A]], list[_Waiting[M, A]]]:
         """Whose turn it is, and who still has to wait: the first of each workspace, then the second of each."""
-        asked: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         turns = []
         for one in self._waiting:
             if not one.answer.done():
-                turns.append((asked[one.workspace], one))
-                asked[one.workspace] += 1
+                turns.append((counts[one.workspace], one))
+                counts[one.workspace] += 1
         turns.sort(key=operator.itemgetter(0))
         waiting = [one for _, one in turns]
         return waiting[:_MOST], waiting[_MOST:]
@@ -73,8 +73,8 @@ class Gathered(Generic[M, A]):
     async def _together(self, members: Sequence[_Waiting[M, A]]) -> None:
         try:
             if members and not await self._settle(members):
-                for one in members:
-                    await self._settle([one])
+                for member in members:
+                    await self._settle([member])
         finally:
             self._next()
 
@@ -82,17 +82,17 @@ class Gathered(Generic[M, A]):
         """Give each its answer. Return False when one of several was refused, so that none has taken effect."""
         try:
             with db.acting_as("api"):
-                answers = await self._run([one.member for one in members])
+                answers = await self._run([member.member for member in members])
         except BaseException as error:
             if isinstance(error, db.UNSTORABLE) and len(members) > 1:
                 return False
-            for one in members:
-                if not one.answer.done():
-                    one.answer.set_exception(error) if isinstance(error, Exception) else one.answer.cancel()
+            for waiter in members:
+                if not waiter.answer.done():
+                    waiter.answer.set_exception(error) if isinstance(error, Exception) else waiter.answer.cancel()
             if not isinstance(error, Exception):
                 raise
             return True
-        for one, answer in zip(members, answers, strict=True):
-            if not one.answer.done():
-                one.answer.set_result(answer)
+        for waiter, answer in zip(members, answers, strict=True):
+            if not waiter.answer.done():
+                waiter.answer.set_result(answer)
         return True

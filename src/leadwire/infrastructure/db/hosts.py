@@ -51,9 +51,9 @@ class Hosts:
             except _NEXT_HOST as error:
                 reasons.append(f"{name}: {_reason(error, timeout)}")
                 if isinstance(error, TimeoutError):
-                    known = name in self._silent
+                    was_silent = name in self._silent
                     self._silent.add(name)
-                    if name == last and not known and self.pool and self.pool.finished == finished:
+                    if name == last and not was_silent and self.pool and self.pool.finished == finished:
                         await self.pool.abandon()  # soon the last primary is another host, and `watch` asks that one
                 continue
             self._silent.discard(name)
@@ -63,10 +63,10 @@ class Hosts:
 
     async def silent(self) -> bool:
         """Whether the host found last takes a connection and then says nothing, or does not even take it."""
-        one = next(iter(self._urls.values()))
+        url = next(iter(self._urls.values()))
         try:
             async with asyncio.timeout(_SILENCE):
-                connection = await asyncpg.connect(one, target_session_attrs=SessionAttribute.any)
+                connection = await asyncpg.connect(url, target_session_attrs=SessionAttribute.any)
                 try:
                     await connection.execute("SELECT 1")
                 finally:
@@ -81,23 +81,25 @@ class Hosts:
         """Try the host found last after all others."""
         name, *others = self._urls
         self._silent.add(name)
-        self._urls = {one: self._urls[one] for one in (*others, name)}
+        self._urls = {host: self._urls[host] for host in (*others, name)}
 
     async def roles(self) -> dict[str, str]:
         """What each of several hosts is, by its name: `primary`, `standby`, or why it cannot be told."""
-        found: dict[str, str] = {}
+        by_host: dict[str, str] = {}
         if len(self._urls) < 2:
-            return found
+            return by_host
         for name, one in self._urls.items():
             try:
                 connection = await asyncpg.connect(
                     one, timeout=_HOST_TIMEOUT, target_session_attrs=SessionAttribute.any
                 )
-                found[name] = "standby" if await connection.fetchval(_IN_RECOVERY, timeout=_HOST_TIMEOUT) else "primary"
+                by_host[name] = (
+                    "standby" if await connection.fetchval(_IN_RECOVERY, timeout=_HOST_TIMEOUT) else "primary"
+                )
                 await connection.close(timeout=_HOST_TIMEOUT)
             except _NO_ROLE as error:
-                found[name] = _reason(error, _HOST_TIMEOUT)
-        return found
+                by_host[name] = _reason(error, _HOST_TIMEOUT)
+        return by_host
 
 
 async def watch(pool: Pool, hosts: Hosts) -> None:

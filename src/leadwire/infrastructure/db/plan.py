@@ -54,8 +54,8 @@ class Planned(msgspec.Struct):
 
 def effects(script: str) -> list[Step]:
     """Tell what each statement of a script does to tables that it does not make itself. Pure."""
-    made = steps.made(script)
-    return [_effect(statement, made) for statement in steps.split(script)]
+    tables = steps.made(script)
+    return [_effect(statement, tables) for statement in steps.split(script)]
 
 
 def _effect(statement: str, made: frozenset[str]) -> Step:
@@ -81,7 +81,10 @@ async def scripts() -> dict[str, tuple[str, str]]:
     managers = [
         await module.forwards() for module in BaseMigrationManager().get_migration_modules(str(FOLDER)).values()
     ]
-    return {one.migration_id: (one.description, cast("functools.partial[Any]", one.raw[0]).args[2]) for one in managers}
+    return {
+        manager.migration_id: (manager.description, cast("functools.partial[Any]", manager.raw[0]).args[2])
+        for manager in managers
+    }
 
 
 async def plan() -> tuple[list[Planned], dict[str, int]]:
@@ -90,10 +93,10 @@ async def plan() -> tuple[list[Planned], dict[str, int]]:
     missing = await lacking()
     new = len(missing) == len(known)
     done = set() if new else await steps.noted()
-    found = []
+    planned = []
     for migration in missing:
         description, script = known[migration]
         named = enumerate(effects(script), 1)
         taken = [] if new else [step for number, step in named if f"{migration} {number}" not in done]
-        found.append(Planned(migration, description, taken))
-    return found, sizes
+        planned.append(Planned(migration, description, taken))
+    return planned, sizes

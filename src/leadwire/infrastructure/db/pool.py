@@ -117,17 +117,17 @@ class Pool:
 
     async def _open(self, asking: str) -> Any:
         self._opened += 1
-        self._users[place := object()] = asking
+        self._users[slot := object()] = asking
         try:
             connection = await self.pool.acquire()
         except BaseException as error:
             self._opened -= 1
-            del self._users[place]
+            del self._users[slot]
             if isinstance(error, OSError) and not self._held:  # the others would fail as well, one after the other
                 self._shares.refuse(error)
             self.release(None)
             raise
-        del self._users[place]
+        del self._users[slot]
         self._users[connection] = asking
         self._held.add(connection)
         return connection

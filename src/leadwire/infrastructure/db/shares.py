@@ -95,6 +95,6 @@ class Shares:
 
     def counts(self) -> tuple[int, int]:
         """Return how many wait, and how many of them because their workspace has its share."""
-        counts = {asking: sum(not one.done() for one in queue) for asking, queue in self.waiting.items()}
+        counts = {asking: sum(not waiter.done() for waiter in queue) for asking, queue in self.waiting.items()}
         back = sum(count for asking, count in counts.items() if self._has_share(asking))
         return sum(counts.values()), back

@@ -18,9 +18,9 @@ FAILED: Final = Gauge("jobs_failed", "Jobs that were given up; `leadwire jobs re
 async def update() -> None:
     """Show what waits. Raise what the database raises."""
     summaries = await reads.summaries()
-    WAITING.show_all({(one.kind,): one.waiting for one in summaries})
-    OLDEST.show_all({(one.kind,): one.oldest_seconds for one in summaries})
-    FAILED.show_all({(one.kind,): one.failed for one in summaries})
+    WAITING.show_all({(summary.kind,): summary.waiting for summary in summaries})
+    OLDEST.show_all({(summary.kind,): summary.oldest_seconds for summary in summaries})
+    FAILED.show_all({(summary.kind,): summary.failed for summary in summaries})
 
 
 def clear() -> None:

@@ -113,7 +113,7 @@ async def finish(kind: str, ended: Sequence[Ended], owner: str, most: int) -> tu
     """Note what came of jobs. Return the keys of those that were given up, and of those to be asked for once more."""
     rows = await _FINISH.rows(kind=kind, **lists("keys pauses places errors counts", ended), owner=owner, most=most)
     noted = {row["key"] for row in rows}
-    left = [one.key for one in ended if one.key not in noted]
+    left = [job.key for job in ended if job.key not in noted]
     again = [row["key"] for row in await _HELD.rows(kind=kind, keys=left, owner=owner)] if left else []
     return [row["key"] for row in rows if row["failed"]], again
 

@@ -148,7 +148,7 @@ class Runner:
                 return
             for key in given_up:
                 telemetry.log("job.given_up", level=logging.ERROR, kind=kind.name, key=key)
-            ended = [one for one in ended if one.key in left]
+            ended = [job for job in ended if job.key in left]
             if ended:  # somebody adds them again in a transaction that is open
                 await rest(_POLL, asyncio.Event())
 

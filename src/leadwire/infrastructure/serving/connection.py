@@ -85,8 +85,8 @@ class _Registry:
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close what is late. One check of all of them now and then costs less than a timer for every request."""
         now = loop.time()
-        for one in list(self._open):
-            one.check(now)
+        for connection in list(self._open):
+            connection.check(now)
         self._scheduled = bool(self._open)
         if self._scheduled:
             loop.call_later(self._every, self._look, loop)

@@ -140,7 +140,9 @@ def text_of(error: BaseException) -> str:
 def _trace(error: BaseException) -> str:
     """Where an error came from, and those that led to it before it."""
     earlier = [*getattr(error, "exceptions", ()), error.__cause__ or error.__context__]
-    return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), text_of(error)])
+    return "".join(
+        [*(_trace(step) + "\n" for step in earlier if step), *format_tb(error.__traceback__), text_of(error)]
+    )
 
 
 class QueuedLines(QueueHandler):

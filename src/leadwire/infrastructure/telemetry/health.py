@@ -80,8 +80,8 @@ class Health:
 
     async def report(self) -> Report:
         """Whether it is ready, and what of it is not."""
-        found = await asyncio.gather(*(self._ask(name) for name in self._checks))
-        wrong = {name: said for name, said in zip(self._checks, found, strict=True) if said}
+        answers = await asyncio.gather(*(self._ask(name) for name in self._checks))
+        wrong = {name: said for name, said in zip(self._checks, answers, strict=True) if said}
         if self.stopping():
             wrong["process"] = "stopping"
         if refused := db.refused(_REFUSED_FOR):
@@ -129,8 +129,8 @@ async def serve_health(
 
     async def app(scope: MutableMapping[str, Any], _receive: Any, send: Send) -> None:
         if scope["type"] == "http":
-            known = _is_ours(dict(scope["headers"])[b"host"].decode("latin-1"), names)
-            status, kind, body = await _answer(health, scope["path"]) if known else _MISDIRECTED
+            is_ours = _is_ours(dict(scope["headers"])[b"host"].decode("latin-1"), names)
+            status, kind, body = await _answer(health, scope["path"]) if is_ours else _MISDIRECTED
             headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
             await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})

@@ -31,18 +31,18 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 def counter(name: str, meaning: str, *labels: str, values: Iterable[str] = ()) -> Counter:
     """`values` are those of its one label, so that each series exists before it is first counted."""
-    made = Counter(PREFIX + name, meaning, labels, registry=REGISTRY)
+    metric = Counter(PREFIX + name, meaning, labels, registry=REGISTRY)
     for value in values:
-        made.labels(value)
-    return made
+        metric.labels(value)
+    return metric
 
 
 def histogram(name: str, meaning: str, *labels: str, bounds: Sequence[float], values: Iterable[str] = ()) -> Histogram:
     """`bounds` are the upper ends of its buckets, in seconds; `values` as for `counter`."""
-    made = Histogram(PREFIX + name, meaning, labels, registry=REGISTRY, buckets=bounds)
+    metric = Histogram(PREFIX + name, meaning, labels, registry=REGISTRY, buckets=bounds)
     for value in values:
-        made.labels(value)
-    return made
+        metric.labels(value)
+    return metric
 
 
 class Gauge(Collector):

@@ -28,22 +28,24 @@ audit = click.Group("audit", help="Audit logs: who did what.")
 )  # fmt: skip
 async def verify(workspace: str | None, file: IO[str] | None) -> Result:
     """Check that no entry was changed, removed or put in. Show the first of each log that was. Exit 1 if one was."""
-    known = await reads.chains()
-    if workspace and workspace not in known:
+    chains = await reads.chains()
+    if workspace and workspace not in chains:
         raise OperatorError(f"there is no workspace {workspace}")
     told, others = heads.read(file or (), secret_box.get())
     if file and not (told or others):
         raise OperatorError(f"there is no head in {file.name}")
     ended = await reads.ended({head.chain for head in told})
     kept = {one for one in told if one.at > ended.get(one.chain, "") and workspace in (None, one.chain)}
-    chosen = [workspace] if workspace else known
-    found = [await reads.verify(one, {head for head in kept if head.chain == one}) for one in chosen]
-    gone = sorted({one.chain for one in kept} - set(known))
-    lines = [_line(one) for one in found] + [f"{one}  BROKEN: a head of it was kept, and it is gone" for one in gone]
+    chosen = [workspace] if workspace else chains
+    results = [await reads.verify(one, {head for head in kept if head.chain == one}) for one in chosen]
+    gone = sorted({one.chain for one in kept} - set(chains))
+    lines = [_line(result) for result in results] + [
+        f"{one}  BROKEN: a head of it was kept, and it is gone" for one in gone
+    ]
     if others:
         lines.append(f"{others} heads are not signed with a key of LEADWIRE_SECRET_KEY")
-    broken = bool(gone or others or any(one.fault for one in found))
-    document = {"intact": not broken, "chains": found, "heads": len(kept), "unsigned_heads": others, "gone": gone}
+    broken = bool(gone or others or any(result.fault for result in results))
+    document = {"intact": not broken, "chains": results, "heads": len(kept), "unsigned_heads": others, "gone": gone}
     return Result(document, "\n".join(lines), 1 if broken else 0)
 
 
@@ -64,13 +66,13 @@ async def export(after: int, since: str | None, installation: bool, workspace: s
         click.echo(msgspec.json.encode(entry))
 
 
-def _line(found: "reads.Verified") -> str:
-    state = f"{found.entries} entries are as they were written, from {found.first} to {found.last}"
-    if found.fault:
-        state = f"BROKEN: {found.fault}"
-    elif not found.entries:
+def _line(verified: "reads.Verified") -> str:
+    state = f"{verified.entries} entries are as they were written, from {verified.first} to {verified.last}"
+    if verified.fault:
+        state = f"BROKEN: {verified.fault}"
+    elif not verified.entries:
         state = "no entries"
-    if found.waiting:
-        state += f"; {found.waiting} not chained yet"
-        state += ", for more than a minute: does `leadwire background` run?" if found.overdue else ""
-    return f"{found.chain}  {state}"
+    if verified.waiting:
+        state += f"; {verified.waiting} not chained yet"
+        state += ", for more than a minute: does `leadwire background` run?" if verified.overdue else ""
+    return f"{verified.chain}  {state}"

@@ -16,11 +16,11 @@ async def shown() -> Result:
     planned, sizes = await plan.plan()
     if not planned:
         return Result({"migrations": [], "sizes": {}}, "nothing to do")
-    if not any(one.steps for one in planned):
+    if not any(migration.steps for migration in planned):
         text = f"{len(planned)} migrations of a new database, all in a moment"
     else:
-        text = "\n".join(line for one in planned for line in _lines(one, sizes))
-    names = {name for one in planned for step in one.steps for name in step.locks | step.reads}
+        text = "\n".join(line for migration in planned for line in _lines(migration, sizes))
+    names = {name for migration in planned for step in migration.steps for name in step.locks | step.reads}
     document = {"migrations": planned, "sizes": {name: size for name, size in sizes.items() if name in names}}
     return Result(document, text, note=_NOTE)
 
@@ -29,9 +29,9 @@ _NOTE: Final = """
 A lock for a moment waits for whoever uses the table, such as a pg_dump, and lets changes pass meanwhile."""
 
 
-def _lines(one: plan.Planned, sizes: Mapping[str, int]) -> Iterator[str]:
-    yield f"{one.migration}  {one.description}"
-    for step in one.steps:
+def _lines(planned: plan.Planned, sizes: Mapping[str, int]) -> Iterator[str]:
+    yield f"{planned.migration}  {planned.description}"
+    for step in planned.steps:
         yield f"  {step.statement}"
         yield f"      {', '.join(_effects(step, sizes)) or 'in a moment'}"
 

@@ -51,9 +51,9 @@ def _tables(now: Status) -> RenderableType:
     for state, count in now.deliveries.items():
         counts.add_row(state, str(count))
     counts.add_row("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds))
-    for one in now.behind:
-        about = f"  {one.endpoint}, window {one.window}"
-        counts.add_row(about, str(one.deliveries), _age(one.oldest_seconds), one.url)
+    for endpoint in now.behind:
+        about = f"  {endpoint.endpoint}, window {endpoint.window}"
+        counts.add_row(about, str(endpoint.deliveries), _age(endpoint.oldest_seconds), endpoint.url)
     why = "their receivers asked for it (Retry-After), or their workspace is suspended"
     counts.add_row("paused endpoints", str(now.paused_endpoints), "", why if now.paused_endpoints else "")
     counts.add_row("dead letters", str(now.dead_letters))
@@ -68,8 +68,11 @@ def _tables(now: Status) -> RenderableType:
         streams.add_row(stream.name, *figures, _age(stream.oldest_seconds))
     alive = len(now.workers or ())
     silent = [
-        Text(f"{one.name} is silent for {one.idle_seconds:.0f} s: frozen, cut off or killed; others take over", "red")
-        for one in now.silent_workers or ()
+        Text(
+            f"{worker.name} is silent for {worker.idle_seconds:.0f} s: frozen, cut off or killed; others take over",
+            "red",
+        )
+        for worker in now.silent_workers or ()
     ]
     return Group(counts, streams, *jobs, Text(f"{alive} workers alive", "green" if alive else "red"), *silent)
 
@@ -77,10 +80,16 @@ def _tables(now: Status) -> RenderableType:
 def _jobs(now: Status) -> list[RenderableType]:
     """What is done in the background, and whether anybody does it."""
     table = _table("Background", "kind", "waiting", "oldest", "failing", "failed", "")
-    busy = [one for one in now.jobs if one.waiting or one.failing or one.failed]
-    for one in busy:
-        failed = (str(one.failing or ""), _alarming(one.failed))
-        table.add_row(one.kind, str(one.waiting), _age(one.oldest_seconds), *failed, one.oldest if one.waiting else "")
+    busy = [job for job in now.jobs if job.waiting or job.failing or job.failed]
+    for summary in busy:
+        failed = (str(summary.failing or ""), _alarming(summary.failed))
+        table.add_row(
+            summary.kind,
+            str(summary.waiting),
+            _age(summary.oldest_seconds),
+            *failed,
+            summary.oldest if summary.waiting else "",
+        )
     if now.background_seconds is None or now.background_seconds > UNATTENDED:
         return [table, Text("no background process runs: leadwire background", "red")]
     return [table if busy else Text("Background: nothing waits, and nothing has failed", "bold")]
@@ -88,10 +97,10 @@ def _jobs(now: Status) -> list[RenderableType]:
 
 def _table(title: str, *columns: str) -> Table:
     """A table whose columns are figures but for the first, and for one without a heading."""
-    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for number, heading in enumerate(columns):
-        made.add_column(heading, justify="right" if number and heading else "left")
-    return made
+        table.add_column(heading, justify="right" if number and heading else "left")
+    return table
 
 
 def _age(seconds: float) -> Text:

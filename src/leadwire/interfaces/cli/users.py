@@ -41,9 +41,9 @@ async def invite(email: str | None, role: str, operator: bool, workspace: str | 
 @workspace_option
 async def list_(workspace: str | None) -> Result:
     """List accounts."""
-    found = await reads.users(workspace and await the_workspace(workspace))
+    people = await reads.users(workspace and await the_workspace(workspace))
     return listing(
-        found,
+        people,
         lambda one: f"{one.id}  {one.role:6}  {one.email}  {one.workspace_id}{'  operator' * one.operator}",
         "No accounts yet. Create a link for one: leadwire users invite",
     )
@@ -106,7 +106,7 @@ async def sign_out(email: str, workspace: str | None) -> Result:
 async def _user(email: str, workspace: str | None) -> tuple[str, str]:
     """Return the workspace and the id of the account with this address. Raise NotFound; Conflict for several."""
     people = await reads.users(workspace and await the_workspace(workspace))
-    accounts = [(one.workspace_id, one.id) for one in people if one.email == email.strip().lower()]
+    accounts = [(person.workspace_id, person.id) for person in people if person.email == email.strip().lower()]
     if len(accounts) > 1:
         raise Conflict(f"{email} has an account in several workspaces: say which with --workspace.")
     if not accounts:

@@ -48,8 +48,8 @@ async def create(name: str, email: str | None) -> Result:
 @command(workspaces, "list")
 async def list_() -> Result:
     """List workspaces, oldest first."""
-    found = await accounts.workspace_list()
-    return listing(found, lambda one: f"{one.id}  {one.state:13}  {one.name}", "No workspaces yet.")
+    customers = await accounts.workspace_list()
+    return listing(customers, lambda one: f"{one.id}  {one.state:13}  {one.name}", "No workspaces yet.")
 
 
 @command(workspaces)
@@ -198,7 +198,9 @@ async def map_(cell: str, hosts: bool) -> Result:
         if names == [""]:
             raise OperatorError("LEADWIRE_PUBLIC_URL is not set: it says which host leads to this installation")
     else:
-        here = {one.id for one in await accounts.workspace_list() if one.state not in ("moving", "moved")}
+        here = {
+            customer.id for customer in await accounts.workspace_list() if customer.state not in ("moving", "moved")
+        }
         names = await _readable(here)
     lines = dict.fromkeys(names, cell)
     return Result(lines, _map(lines))

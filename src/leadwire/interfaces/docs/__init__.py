@@ -52,18 +52,20 @@ def build(document: Mapping[str, Any]) -> Site:
     environment.globals |= {"asset": assets.address, "version": __version__}
     contents = markdown.contents()
     described = reference.described(document)
-    made = {
+    guides = {
         name: Page(name, sections[0].heading, Markup(), sections)
         for name, sections in reference.sections(described).items()
     }
-    found = made | {page.name: page for page in markdown.pages(contents)}
+    found = guides | {page.name: page for page in markdown.pages(contents)}
     groups = [(title, [found[name] for name in names]) for title, names in contents.groups]
     files = {f"{name}.md": (_installable(page.source), "text/markdown") for name, page in found.items() if page.source}
     for name, page in found.items():
-        template = environment.get_template(f"{name}.html" if name in made else "layout.html")
+        template = environment.get_template(f"{name}.html" if name in guides else "layout.html")
         files[name] = _installable(template.render(described, page=page, groups=groups)), "text/html"
     index = [
-        (name, one.anchor, page.title, one.heading, one.text) for name, page in found.items() for one in page.sections
+        (name, section.anchor, page.title, section.heading, section.text)
+        for name, page in found.items()
+        for section in page.sections
     ]
     files["search.json"] = msgspec.json.encode(index), "application/json"
     return Site(

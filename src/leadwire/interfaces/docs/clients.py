@@ -60,13 +60,13 @@ def wheel() -> bytes:
     }  # fmt: skip
     listed = [f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items()]
     files[f"{info}/RECORD"] = "".join([*listed, f"{info}/RECORD,,\n"]).encode()
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)  # of 1980, whenever it is made
             entry.external_attr, entry.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def tarball(document: Mapping[str, Any]) -> bytes:
@@ -79,13 +79,13 @@ def tarball(document: Mapping[str, Any]) -> bytes:
         "README.md": (_TYPESCRIPT / "README.md").read_bytes(),
         "LICENSE": (_FOLDER / "LICENSE").read_bytes(),
     }
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in files.items():
             entry = tarfile.TarInfo(f"package/{name}")
             entry.size, entry.mode = len(content), 0o644
             archive.addfile(entry, io.BytesIO(content))
-    return gzip.compress(made.getvalue(), mtime=0)
+    return gzip.compress(buffer.getvalue(), mtime=0)
 
 
 def route(document: Callable[[Litestar], Mapping[str, Any]]) -> HTTPRouteHandler:

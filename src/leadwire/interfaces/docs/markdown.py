@@ -52,8 +52,8 @@ class Page(Struct, frozen=True):
     @property
     def summary(self) -> str:
         """Its first sentence; empty where it begins with a list."""
-        found = _SENTENCE.match(self.sections[0].text)
-        return found[0] if found else ""
+        match = _SENTENCE.match(self.sections[0].text)
+        return match[0] if match else ""
 
 
 class Contents(Struct, frozen=True):
@@ -74,7 +74,7 @@ def contents() -> Contents:
     """Read which pages there are."""
     read = tomllib.loads((_FOLDER / "contents.toml").read_text())
     runbooks = sorted(file.name.removesuffix(".md") for file in _RUNBOOKS.iterdir())
-    return Contents([(one["title"], one["pages"]) for one in read["groups"]], read["elsewhere"], runbooks)
+    return Contents([(group["title"], group["pages"]) for group in read["groups"]], read["elsewhere"], runbooks)
 
 
 def pages(found: Contents) -> Iterator[Page]:
@@ -106,16 +106,16 @@ def _page(name: str, file: Traversable, found: Contents) -> Page:
 
 def _sections(tokens: Sequence[Token]) -> list[Section]:
     """Give every heading its anchor, as GitHub does, and return what stands below each."""
-    found: list[tuple[str, str, int, list[str]]] = []
+    parts: list[tuple[str, str, int, list[str]]] = []
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         if token.type == "heading_open" and following:
             heading = _plain(following)
             anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
             token.attrSet("id", anchor)
-            found.append((anchor, heading, int(token.tag[1]), []))
-        elif found and token.type in ("inline", "fence") and token.content != found[-1][1]:
-            found[-1][3].append(_plain(token))
-    return [Section(anchor, heading, level, " ".join(texts)) for anchor, heading, level, texts in found]
+            parts.append((anchor, heading, int(token.tag[1]), []))
+        elif parts and token.type in ("inline", "fence") and token.content != parts[-1][1]:
+            parts[-1][3].append(_plain(token))
+    return [Section(anchor, heading, level, " ".join(texts)) for anchor, heading, level, texts in parts]
 
 
 def _plain(token: Token) -> str:
@@ -123,7 +123,7 @@ def _plain(token: Token) -> str:
     if token.children is None:
         return token.content
     texts = {"text": None, "code_inline": None, "softbreak": " ", "hardbreak": " "}
-    return "".join(texts[one.type] or one.content for one in token.children if one.type in texts)
+    return "".join(texts[child.type] or child.content for child in token.children if child.type in texts)
 
 
 def _address(href: str, found: Contents, page: str, kind: str = "") -> str:

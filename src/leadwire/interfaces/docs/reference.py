@@ -168,16 +168,16 @@ def _object(name: str) -> Markup:
 
 
 def _limits(schema: Json) -> str:
-    found: list[str] = []
+    limits: list[str] = []
     if schema.get("format") not in (None, "int64", "double"):
-        found.append("date and time" if schema["format"] == "date-time" else schema["format"])
+        limits.append("date and time" if schema["format"] == "date-time" else schema["format"])
     if "minimum" in schema and schema.get("maximum", 10**9) < 10**9:
-        found.append(f"{schema['minimum']} to {schema['maximum']}")
+        limits.append(f"{schema['minimum']} to {schema['maximum']}")
     if "maxLength" in schema:
-        found.append(f"up to {schema['maxLength']} characters")
+        limits.append(f"up to {schema['maxLength']} characters")
     if "default" in schema:
-        found.append(f"default {schema['default']}")
-    return f" ({', '.join(found)})" if found else ""
+        limits.append(f"default {schema['default']}")
+    return f" ({', '.join(limits)})" if limits else ""
 
 
 FILTERS: Final = {

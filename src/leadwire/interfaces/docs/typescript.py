@@ -16,7 +16,7 @@ def types(document: Json) -> str:
     components = document["components"]
     schemas = [f"export type {name} = {_type(schema)};\n" for name, schema in components["schemas"].items()]
     paths = [operation for item in document["paths"].values() for operation in item.values()]
-    operations = {one["operationId"]: _operation(one, components) for one in paths}
+    operations = {path["operationId"]: _operation(path, components) for path in paths}
     sent = {kind: _operation(item["post"], components) for kind, item in document["webhooks"].items()}
     webhooks = {kind: f"{{ post: {text} }}" for kind, text in sent.items()}
     return "".join([*schemas, _interface("operations", operations), _interface("webhooks", webhooks)])
@@ -29,8 +29,8 @@ def _interface(name: str, members: Mapping[str, str]) -> str:
 
 def _operation(operation: Json, components: Json) -> str:
     """Its query, the JSON that it takes, and the JSON of each answer by its status."""
-    parts = [_resolved(one, components) for one in operation.get("parameters", ())]
-    query = [_member(one["name"], one, one["schema"]) for one in parts if one["in"] == "query"]
+    parts = [_resolved(parameter, components) for parameter in operation.get("parameters", ())]
+    query = [_member(part["name"], part, part["schema"]) for part in parts if part["in"] == "query"]
     answers = [(status, _resolved(one, components)) for status, one in operation["responses"].items()]
     responses = "".join(f"{status}: {_content(one)}; " for status, one in answers if status.isdigit())
     parameters = f"parameters: {{ query?: {{ {''.join(query)}}} }}; " if query else ""

@@ -24,13 +24,13 @@ _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 @functools.cache
 def _files() -> dict[str, tuple[bytes, str, str, bytes]]:
     """Name -> content, media type, digest, content compressed."""
-    found = {}
+    files = {}
     for path in sorted(_INTERFACES.glob("*/static/*")):
         if kind := _KINDS.get(path.suffix):
             content = path.read_bytes()
             digest = hashlib.sha256(content).hexdigest()[:12]
-            found[path.name] = (content, kind, digest, gzip.compress(content))
-    return found
+            files[path.name] = (content, kind, digest, gzip.compress(content))
+    return files
 
 
 def address(name: str) -> str:

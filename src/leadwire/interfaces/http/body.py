@@ -135,14 +135,14 @@ def _repeated_in(pairs: tuple[tuple[str, Any], ...], *path: str) -> list[FieldEr
 
 def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[FieldError]:
     fields = msgspec.structs.fields(model)
-    known = {field.encode_name: field.type for field in fields}
+    types = {field.encode_name: field.type for field in fields}
     faults: list[FieldError] = []
     for name, raw in given.items():
-        if name not in known:
-            faults.append(FieldError("unknown_field", f"No such field. There are: {', '.join(known)}.", pointer(name)))
+        if name not in types:
+            faults.append(FieldError("unknown_field", f"No such field. There are: {', '.join(types)}.", pointer(name)))
             continue
-        whole = _wrong(raw, known[name], name)
-        faults += whole and (_wrong_entries(raw, known[name], name) or whole)
+        whole = _wrong(raw, types[name], name)
+        faults += whole and (_wrong_entries(raw, types[name], name) or whole)
     missing = [field.encode_name for field in fields if field.required and field.encode_name not in given]
     return faults + [FieldError("missing_field", "Must be given.", pointer(name)) for name in missing]
 

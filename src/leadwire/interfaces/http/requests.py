@@ -38,17 +38,17 @@ def expected_versions(request: "Request[Any, Any, Any]") -> frozenset[int] | Non
 
     A weak tag, or what is no tag of ours, matches no version (strong comparison).
     """
-    given = header(request.scope, b"if-match")
-    if given is None or given.strip() == "*":
+    tags = header(request.scope, b"if-match")
+    if tags is None or tags.strip() == "*":
         return None
-    plain = (tag[1:-1] for tag in map(str.strip, given.split(",")) if len(tag) > 2 and tag[0] == tag[-1] == '"')
+    plain = (tag[1:-1] for tag in map(str.strip, tags.split(",")) if len(tag) > 2 and tag[0] == tag[-1] == '"')
     return frozenset(int(text) for text in plain if text.isascii() and text.isdigit() and len(text) < 10)
 
 
 def takes(scope: Scope, coding: str) -> bool:
     """Whether the caller accepts a content coding (RFC 9110 section 12.5.3). A weight of 0 refuses it."""
-    for one in (header(scope, b"accept-encoding") or "").split(","):
-        name, _, weight = one.replace(" ", "").lower().partition(";q=")
+    for part in (header(scope, b"accept-encoding") or "").split(","):
+        name, _, weight = part.replace(" ", "").lower().partition(";q=")
         if name == coding:
             return weight.partition(";")[0].rstrip("0.") != "" if weight else True
     return False

@@ -141,9 +141,9 @@ def tagged(request: "Request[Any, Any, Any]", found: Tagged[T]) -> JSONResponse[
     """Return a resource with its `ETag`; 304 without a body when the caller has this version (RFC 9110 section 13)."""
     tag = f'"{found.version}"'
     headers = [(b"etag", tag.encode())]
-    known = requests.header(request.scope, b"if-none-match")
-    if known is not None and request.method in ("GET", "HEAD"):
-        tags = [one.strip() for one in known.replace("W/", "").split(",")]
+    wanted = requests.header(request.scope, b"if-none-match")
+    if wanted is not None and request.method in ("GET", "HEAD"):
+        tags = [part.strip() for part in wanted.replace("W/", "").split(",")]
         if tag in tags or "*" in tags:
             return JSONResponse(None, status_code=304, headers=headers)
     return JSONResponse(Single(found.data), headers=headers)

@@ -15,9 +15,9 @@ async def list_bots(caller: Caller, query: Query[NumberedQuery]) -> Page[Bot]:
 
     Oldest first.
     """
-    found = await reads.shown(caller.workspace)
+    bots = await reads.shown(caller.workspace)
     first = (query.page - 1) * query.limit
-    return Page(found[first : first + query.limit], PageMeta(len(found), query.page, query.limit))
+    return Page(bots[first : first + query.limit], PageMeta(len(bots), query.page, query.limit))
 
 
 @get("/{bot_id:str}", scope="bots:read")

@@ -25,12 +25,12 @@ async def list_events(caller: Caller, query: Query[FeedQuery], request: Asked) -
     gone = asyncio.create_task(requests.disconnected(request))
     start = time.perf_counter()
     try:
-        found = await reads.page(caller.workspace, caller.key_id, query, lambda: gone.done() or pubsub.hub.leaving)
+        page = await reads.page(caller.workspace, caller.key_id, query, lambda: gone.done() or pubsub.hub.leaving)
     finally:
         gone.cancel()
         if query.wait:
             request.scope["state"][WAITED] = time.perf_counter() - start
-    return Feed(found.events, FeedMeta(found.next_cursor, found.has_more, found.held_back_since))
+    return Feed(page.events, FeedMeta(page.next_cursor, page.has_more, page.held_back_since))
 
 
 @get("/{event_id:str}", scope="events:read")

@@ -66,7 +66,9 @@ async def create_export(caller: Caller, wanted: Body[ExportRequest]) -> Single[E
     try:
         _parse(wanted.type, query)
     except InvalidParameter as error:
-        faults = [FieldError(one.code, one.message, pointer("filter", one.parameter or "")) for one in error.errors]
+        faults = [
+            FieldError(fault.code, fault.message, pointer("filter", fault.parameter or "")) for fault in error.errors
+        ]
         raise Invalid("The filter is not valid.", errors=tuple(faults)) from error
     return Single(await changes.create(caller.workspace, wanted.type, wanted.format, query))
 

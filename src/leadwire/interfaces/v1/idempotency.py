@@ -75,11 +75,11 @@ class _Failed(Exception):
 
 def _key(scope: Scope) -> str | None:
     """Return the request's key. Raise InvalidParameter for one that is empty, too long or given twice."""
-    given = [value for name, value in scope["headers"] if name == b"idempotency-key"]
-    if not given:
+    values = [value for name, value in scope["headers"] if name == b"idempotency-key"]
+    if not values:
         return None
-    text = given[0].decode("latin-1")
-    if len(given) > 1 or not 1 <= len(text) <= _LONGEST or not (text.isascii() and text.isprintable()):
+    text = values[0].decode("latin-1")
+    if len(values) > 1 or not 1 <= len(text) <= _LONGEST or not (text.isascii() and text.isprintable()):
         raise InvalidParameter(f"Idempotency-Key must be 1 to {_LONGEST} printable ASCII characters, once.")
     return text
 

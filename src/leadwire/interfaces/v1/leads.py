@@ -18,8 +18,8 @@ async def list_leads(caller: Caller, query: Query[LeadQuery]) -> Page[Lead]:
 
     Newest first, unless `sort` or a filter by the time of the last change says otherwise.
     """
-    found = await reads.page(caller.workspace, query)
-    return Page(found.items, PageMeta(found.total, found.page, query.limit, found.next_cursor, found.complete))
+    page = await reads.page(caller.workspace, query)
+    return Page(page.items, PageMeta(page.total, page.page, query.limit, page.next_cursor, page.complete))
 
 
 @get("/{lead_id:str}", scope="leads:read")

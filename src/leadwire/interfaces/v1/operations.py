@@ -148,7 +148,7 @@ class Operation(NamedTuple):
     @property
     def takes_query(self) -> bool:
         """Whether it has parameters beside the path."""
-        return any(given.query for given in self.inputs.values())
+        return any(part.query for part in self.inputs.values())
 
     @property
     def path_parameter(self) -> str | None:

@@ -38,7 +38,7 @@ class Plot(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def marks(self) -> list[float]:
         """The values of the grid's lines, from 0."""
-        columns = zip(*(one.values for one in self.series), strict=True)
+        columns = zip(*(series.values for series in self.series), strict=True)
         peak = max((sum(column) if self.stacked else max(column) for column in columns), default=1)
         return ticks(peak, whole=self.whole)
 
@@ -58,19 +58,19 @@ class Plot(msgspec.Struct, frozen=True, dict=True):
     def bottom(self) -> Iterator[tuple[float, str, str]]:
         """The labels along the bottom that there is room for: x, `text-anchor` and text."""
         last = len(self.labels) - 1
-        for place in range(0, last + 1, max(1, math.ceil(len(self.labels) / _LABELS))):
-            anchor = "middle" if self.stacked or 0 < place < last else "start" if place == 0 else "end"
-            yield self.x(place), anchor, self.labels[place]
+        for index in range(0, last + 1, max(1, math.ceil(len(self.labels) / _LABELS))):
+            anchor = "middle" if self.stacked or 0 < index < last else "start" if index == 0 else "end"
+            yield self.x(index), anchor, self.labels[index]
 
     def bars(self) -> Iterator[Bar]:
         """The stacked bars."""
-        for place in range(len(self.labels)):
+        for index in range(len(self.labels)):
             base = 0.0
-            for one in self.series:
-                if value := one.values[place]:
+            for series in self.series:
+                if value := series.values[index]:
                     y = self.y(base + value)
-                    x, width = self.slot * (place + 0.08), self.slot * 0.84
-                    yield one.tone, f"{x:.2f}%", f"{y:.1f}", f"{width:.2f}%", f"{self.y(base) - y:.1f}"
+                    x, width = self.slot * (index + 0.08), self.slot * 0.84
+                    yield series.tone, f"{x:.2f}%", f"{y:.1f}", f"{width:.2f}%", f"{self.y(base) - y:.1f}"
                 base += value
 
     def tips(self) -> Iterator[tuple[str, str]]:
@@ -103,7 +103,7 @@ def ticks(peak: float, *, whole: bool = False) -> list[float]:
     power = 10 ** math.floor(math.log10(peak))
     steps = (s * power / 10 for s in _STEPS if peak <= 5 * s * power / 10)
     step = next(step for step in steps if not whole or step.is_integer())
-    return [step * place for place in range(math.ceil(peak / step) + 1)]
+    return [step * number for number in range(math.ceil(peak / step) + 1)]
 
 
 def short(value: float) -> str:

@@ -21,7 +21,7 @@ Ends = Mapping[str, Sequence[str]]
 Point = tuple[int, int]
 
 
-class Lead(Struct, frozen=True):
+class Edge(Struct, frozen=True):
     """A line from a step to another."""
 
     source: str
@@ -51,14 +51,14 @@ _Track = tuple[str, int, int]
 """What lines run along: `across`, part and row, above this row; or `down` and a column, to the right of it."""
 
 
-def laid_out(start: str, heights: Mapping[str, int], leads: Sequence[Lead]) -> Layout:
+def laid_out(start: str, heights: Mapping[str, int], edges: Sequence[Edge]) -> Layout:
     """Lay out steps of these heights. Those to which nothing leads from the start stand below the others."""
     ends: dict[str, list[str]] = {name: [] for name in heights}
-    for lead in leads:
-        ends[lead.source].append(lead.target)
+    for edge in edges:
+        ends[edge.source].append(edge.target)
     spots = _spots(_rows(ends, start), ends, heights)
-    tracks = [_tracks(lead, spots[lead.source], spots[lead.target]) for lead in leads]
-    lanes = _lanes(leads, tracks, spots)
+    tracks = [_tracks(edge, spots[edge.source], spots[edge.target]) for edge in edges]
+    lanes = _lanes(edges, tracks, spots)
     many = {track: max(taken.values()) for track, taken in lanes.items()}
 
     x, y, bottoms = _MARGIN, _MARGIN + _gap(many, ("across", 0, 0)) * (("across", 0, 0) in many), dict[_Track, int]()
@@ -76,17 +76,17 @@ def laid_out(start: str, heights: Mapping[str, int], leads: Sequence[Lead]) -> L
     tops = {track: bottom - high[track] for track, bottom in bottoms.items()}
     places = {name: (lefts[spot.column], tops["across", spot.part, spot.row]) for name, spot in spots.items()}
     paths = []
-    for lead, along in zip(leads, tracks, strict=True):
-        left, top = places[lead.source]
-        beside = (left + WIDE, top + (lead.port or heights[lead.source] // 2))
-        points = [beside if along else (left + WIDE // 2, top + heights[lead.source])]
+    for edge, along in zip(edges, tracks, strict=True):
+        left, top = places[edge.source]
+        beside = (left + WIDE, top + (edge.port or heights[edge.source] // 2))
+        points = [beside if along else (left + WIDE // 2, top + heights[edge.source])]
         for track in along:
-            lane = _NEAR + _LANE * lanes[track][lead.target]
+            lane = _NEAR + _LANE * lanes[track][edge.target]
             across, down = points[-1]
             points.append(
                 (across, tops[track] - lane) if track[0] == "across" else (lefts[track[1]] + WIDE + lane, down)
             )
-        left, top = places[lead.target]
+        left, top = places[edge.target]
         points += [(left + WIDE // 2, points[-1][1]), (left + WIDE // 2, top)]
         paths.append((points[0], _path(points)))
     return Layout(x, max(bottoms.values(), default=0) + 2 * _MARGIN, places, paths)
@@ -148,10 +148,10 @@ def _spots(levels: Sequence[Sequence[str]], ends: Ends, heights: Mapping[str, in
         heads = {name: [columns[one] for one in before[name] if one in columns] for name in level}
         wanted = {name: heads[name][-1] if heads[name] else 0 for name in level}
         ordered = sorted(level, key=lambda name: wanted[name])
-        for row in (ordered[place : place + _ACROSS] for place in range(0, len(ordered), _ACROSS)):
+        for row in (ordered[index : index + _ACROSS] for index in range(0, len(ordered), _ACROSS)):
             last = -1
-            for place, name in enumerate(row):  # those behind it need room as well
-                columns[name] = last = min(max(wanted[name], last + 1), _ACROSS - len(row) + place)
+            for index, name in enumerate(row):  # those behind it need room as well
+                columns[name] = last = min(max(wanted[name], last + 1), _ACROSS - len(row) + index)
             rows.append(row)
     high = [max(heights[name] for name in row) + _GAP for row in rows]
     wide = (WIDE + _GAP) * (1 + max(columns.values(), default=0))
@@ -166,10 +166,10 @@ def _spots(levels: Sequence[Sequence[str]], ends: Ends, heights: Mapping[str, in
     return spots
 
 
-def _tracks(lead: Lead, source: _Spot, target: _Spot) -> list[_Track]:
+def _tracks(edge: Edge, source: _Spot, target: _Spot) -> list[_Track]:
     """What a line runs along. The first rows of all parts have one height."""
     below = (target.part, target.row, target.column) == (source.part, source.row + 1, source.column)
-    if below and lead.port is None:
+    if below and edge.port is None:
         return []
     down: _Track = ("down", source.column, 0)
     if target.row == 0:
@@ -179,17 +179,17 @@ def _tracks(lead: Lead, source: _Spot, target: _Spot) -> list[_Track]:
 
 
 def _lanes(
-    leads: Sequence[Lead], tracks: Sequence[Sequence[_Track]], spots: Mapping[str, _Spot]
+    edges: Sequence[Edge], tracks: Sequence[Sequence[_Track]], spots: Mapping[str, _Spot]
 ) -> dict[_Track, dict[str, int]]:
     """For each track, the lane of the lines to each step. Short lines are next to the steps beside the track."""
     spans: dict[_Track, dict[str, tuple[int, int]]] = {}
-    for lead, along in zip(leads, tracks, strict=True):
-        source, target = spots[lead.source], spots[lead.target]
+    for edge, along in zip(edges, tracks, strict=True):
+        source, target = spots[edge.source], spots[edge.target]
         turns = [2 * source.row + 1, *map(_turn, along), 2 * target.column]
         for place, track in enumerate(along):
             low, high = sorted((turns[place], turns[place + 2]))
-            known = spans.setdefault(track, {}).get(lead.target, (low, high))
-            spans[track][lead.target] = min(low, known[0]), max(high, known[1])
+            span = spans.setdefault(track, {}).get(edge.target, (low, high))
+            spans[track][edge.target] = min(low, span[0]), max(high, span[1])
     return {track: _apart(found) for track, found in spans.items()}
 
 
@@ -203,7 +203,7 @@ def _apart(spans: dict[str, tuple[int, int]]) -> dict[str, int]:
     lanes = {}
     last_first = dict(reversed(spans.items()))  # the last of equal ones begins lowest, and crosses none of the others
     for name, (low, high) in sorted(last_first.items(), key=lambda one: one[1][1] - one[1][0]):
-        free = (lane for lane, others in enumerate(taken) if all(high < one[0] or one[1] < low for one in others))
+        free = (lane for lane, others in enumerate(taken) if all(high < other[0] or other[1] < low for other in others))
         lanes[name] = lane = next(free, len(taken))
         taken += [[]] if lane == len(taken) else []
         taken[lane].append((low, high))

@@ -8,8 +8,8 @@ from msgspec import Struct
 from leadwire.domain.bots.builder import editing, fields
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.builder.fields import Step
-from leadwire.interfaces.web import step_words
-from leadwire.interfaces.web.flow_layout import WIDE, Lead, Point, laid_out
+from leadwire.interfaces.web import step_labels
+from leadwire.interfaces.web.flow_layout import WIDE, Edge, Point, laid_out
 
 _HEAD, _LINE, _ROW = 36, 18, 22  # pixels: the kind of a step, a line of its text, a way on
 _LETTERS: Final = 30  # of a line
@@ -63,18 +63,18 @@ def picture(draft: Draft) -> Picture:
     """Lay a draft out."""
     steps = {one["id"]: one for one in editing.steps(draft)}
     drawn = {name: _drawn(one) for name, one in steps.items()}
-    lines = {name: _begun(" ".join(step_words.text(one).split()) or "Nothing yet") for name, one in steps.items()}
+    lines = {name: _begun(" ".join(step_labels.text(one).split()) or "Nothing yet") for name, one in steps.items()}
     heads = {name: _HEAD + _LINE * len(found) for name, found in lines.items()}
     heights = {name: heads[name] + (len(found) * _ROW + 4 if len(found) > 1 else 0) for name, found in drawn.items()}
-    leads = {
-        (name, path): Lead(name, target, heads[name] + row * _ROW + _ROW // 2 if len(found) > 1 else None)
+    edges = {
+        (name, path): Edge(name, target, heads[name] + row * _ROW + _ROW // 2 if len(found) > 1 else None)
         for name, found in drawn.items()
         for row, (path, target, _) in enumerate(found)
         if target and target in steps
     }
-    layout = laid_out(str(draft.get("start")), heights, list(leads.values()))
-    paths = dict(zip(leads, layout.paths, strict=True))
-    entered = {lead.target for lead in leads.values()}
+    layout = laid_out(str(draft.get("start")), heights, list(edges.values()))
+    paths = dict(zip(edges, layout.paths, strict=True))
+    entered = {edge.target for edge in edges.values()}
     boxes = []
     for name, step in steps.items():
         x, y = layout.places[name]
@@ -83,22 +83,22 @@ def picture(draft: Draft) -> Picture:
             many = len(drawn[name]) > 1
             loose = (x + WIDE, y + heads[name] + row * _ROW + _ROW // 2) if many else (x + WIDE // 2, y + heights[name])
             ways.append(_way(step, way, *paths.get((name, way[0]), (loose, "")), labeled=many))
-        kind, word, text = str(step.get("type", "")), step_words.kind(step), step_words.text(step)
+        kind, word, text = str(step.get("type", "")), step_labels.kind(step), step_labels.text(step)
         boxes.append(Box(name, kind, word, text, lines[name], x, y, heights[name], ways, name in entered))
     return Picture(layout.width, layout.height, boxes)
 
 
 def _drawn(step: Step) -> list[_Exit]:
     """The ways that have a port: each of a list's rows, and those that are set or have to be."""
-    found = list(fields.exits(step))
-    rows = [one for one in found if "/" in one[0]]
-    return [*rows, *(one for one in found if "/" not in one[0] and (one[1] or one[2] or step.get("type") == "handoff"))]
+    exits = list(fields.exits(step))
+    rows = [one for one in exits if "/" in one[0]]
+    return [*rows, *(one for one in exits if "/" not in one[0] and (one[1] or one[2] or step.get("type") == "handoff"))]
 
 
 def _way(step: Step, way: _Exit, port: Point, line: str, *, labeled: bool) -> Way:
     name, target, required = way
     state = "fail" if name.startswith("on_") else "if" if "/" in name else "next"
-    label = _short(step_words.way(step, name)) if labeled else ""
+    label = _short(step_labels.way(step, name)) if labeled else ""
     return Way(name, label, *port, target, line, "open" if required and not line else state)
 
 

@@ -39,9 +39,9 @@ def version(form: Form) -> frozenset[int]:
 
 def patch(form: Form, lead: Lead) -> LeadPatch:
     """What differs from `lead`. An emptied field is cleared, an emptied custom field removed. Raises Invalid."""
-    given = _texts(form, lead)
+    texts = _texts(form, lead)
     if form.number("score") != lead.score:
-        given["score"] = form.number("score")
+        texts["score"] = form.number("score")
     was = custom_fields(lead)
     pairs = [(key, value) for key, value in _pairs(form) if key or value]
     names = [key for key, _ in pairs]
@@ -53,8 +53,8 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
         if value != fields.as_text(was.get(key))
     }
     if custom:
-        given["custom_fields"] = custom
-    return body.fields(given, LeadPatch)
+        texts["custom_fields"] = custom
+    return body.fields(texts, LeadPatch)
 
 
 def contact(form: Form, lead: Lead) -> LeadPatch:

@@ -100,8 +100,8 @@ class PageContext(msgspec.Struct):
         """Render the screen, in a thread, as a large one takes long. After a refusal it has its status and headers."""
         if self.me.flash:
             await sessions.update(self.me.session_id, flash=None)
-        given = {"context": self, **values}
-        making = asyncio.to_thread(render_page, self.request, template, given, status, self.refusal)
+        everything = {"context": self, **values}
+        making = asyncio.to_thread(render_page, self.request, template, everything, status, self.refusal)
         page, _ = await asyncio.gather(making, self._write_read())  # what cannot be noted is not shown
         return page
 

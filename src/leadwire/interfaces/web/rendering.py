@@ -49,31 +49,31 @@ def render(template: str, context: dict[str, Any]) -> str:
 @functools.cache
 def environment() -> jinja2.Environment:
     """The one environment, with the filters and functions that every template may use."""
-    made = jinja2.Environment(
+    jinja = jinja2.Environment(
         loader=jinja2.PackageLoader("leadwire.interfaces.web", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {
+    jinja.globals |= {
         "KINDS": tuple(samples.bodies()),
         "USUAL": tuple(samples.SAMPLES),
         "MASK": _MASK,
         "GROUPS": catalog.GROUPS,
         "TERMS": TERMS,
     }
-    made.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
-    made.globals["egress_addresses"] = lambda: settings.get().egress_addresses
-    made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
+    jinja.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
+    jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
+    jinja.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, waits, lasting, brief, coded, linked, pretty, count, percent, host, charts.ms, charts.short)
-    made.filters |= {
+    jinja.filters |= {
         one.__name__: one
         for one in (*filters, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
     }
-    parts = vars(made.get_template("parts.html").module)
-    made.globals |= {name: macro for name, macro in parts.items() if isinstance(macro, jinja2.runtime.Macro)}
-    return made
+    parts = vars(jinja.get_template("parts.html").module)
+    jinja.globals |= {name: macro for name, macro in parts.items() if isinstance(macro, jinja2.runtime.Macro)}
+    return jinja
 
 
 def ago(at: datetime | str | None) -> Markup:
@@ -97,8 +97,8 @@ def relative(seconds: float, day: str) -> str:
     size, unit = next((one for one in _UNITS if abs(seconds) >= one[0]), _UNITS[-1])
     count = math.floor(seconds / size + 0.5)
     unit = f"{unit}s" if unit == "day" and abs(count) > 1 else unit
-    known = {(0, "sec."): "now", (-1, "day"): "yesterday", (1, "day"): "tomorrow"}
-    return known.get((count, unit)) or (f"in {count} {unit}" if count > 0 else f"{-count} {unit} ago")
+    words = {(0, "sec."): "now", (-1, "day"): "yesterday", (1, "day"): "tomorrow"}
+    return words.get((count, unit)) or (f"in {count} {unit}" if count > 0 else f"{-count} {unit} ago")
 
 
 def waits(since: datetime) -> Markup:

@@ -130,14 +130,14 @@ async def _password(context: PageContext, *, download: bool) -> PageResponse | N
     """None when the action may go on, else the page that asks for the password. It holds what was filled in and sends
     it once more, together with the password, to the same address: nothing is kept elsewhere meanwhile.
     """
-    given = context.form.raw(PASSWORD), context.form.raw(CREDENTIAL)
+    answers = context.form.raw(PASSWORD), context.form.raw(CREDENTIAL)
     page = security.local(context.form.text(PAGE) or _page_of(context.request))
     context.form = context.form.without(PASSWORD, CREDENTIAL, PAGE)
     if context.me.confirmed:
         return None
-    if any(given):
+    if any(answers):
         try:
-            await check_again(context, *given)
+            await check_again(context, *answers)
         except DomainError as refusal:
             context.refusal = refusal
         else:
@@ -149,11 +149,11 @@ async def _password(context: PageContext, *, download: bool) -> PageResponse | N
 
 
 async def _perform(context: PageContext, done: Declared, audit: str, shown_on: Declared | None) -> PageResponse:
-    given = _parameters(context, done.path)
-    change = context.change(audit, next(iter(given.values()), "")) if audit else contextlib.nullcontext()
+    parameters = _parameters(context, done.path)
+    change = context.change(audit, next(iter(parameters.values()), "")) if audit else contextlib.nullcontext()
     try:
         async with change:
-            return await done.body(context, **given)
+            return await done.body(context, **parameters)
     except DomainError as refusal:
         if shown_on is None or not 400 <= refusal.status < 500:
             raise

@@ -8,7 +8,7 @@ from msgspec import Struct
 from leadwire.domain.bots.builder import fields
 from leadwire.domain.bots.builder.fields import Field, Step
 from leadwire.domain.bots.flow.check import FlowError
-from leadwire.interfaces.web import step_words
+from leadwire.interfaces.web import step_labels
 
 _MISSING: Final[Mapping[str, str]] = {
     "step": "Choose a step.",
@@ -60,9 +60,9 @@ def _place(path: str, kind: str) -> tuple[Field | None, str]:
     field, found, inside, names = None, fields.of(kind), kind, [""]
     for part in path.split("/"):
         if part.isdigit() and field:
-            names[-1] = f"{step_words.one(field).capitalize()} {int(part) + 1}"
+            names[-1] = f"{step_labels.one(field).capitalize()} {int(part) + 1}"
         elif field := next((one for one in found if one.name == part), None):
-            names.append(step_words.label(field, inside))
+            names.append(step_labels.label(field, inside))
             found, inside = field.fields, field.name
     return field, ", ".join(names[1:])
 

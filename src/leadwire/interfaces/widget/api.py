@@ -75,10 +75,10 @@ async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
     """
     bot = await _bot(bot_id)
     _COUNTS.take(f"{network(request.scope)} {bot.id}", asyncio.get_running_loop().time())
-    found = _COUNT_BODY.fullmatch(await body.read(request, 64))
-    if found is None:
+    match = _COUNT_BODY.fullmatch(await body.read(request, 64))
+    if match is None:
         raise Invalid("The body is `shown` or `opened`.")
-    counts.count(bot.id, _COUNTED[found[1]])
+    counts.count(bot.id, _COUNTED[match[1]])
     return JSONResponse(None, status_code=202)
 
 
@@ -88,14 +88,14 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
     bot = await _bot(bot_id)
     address = visitor.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
-    given = body.fields(await body.json_object(request), NewConversation)
-    url, campaign = visitor.page(given.page_url)
+    fields = body.fields(await body.json_object(request), NewConversation)
+    url, campaign = visitor.page(fields.page_url)
     browser, system = user_agents.browser_and_system(request.headers.get("user-agent", ""))
-    source = Source(url, campaign, visitor.page(given.referrer)[0])
-    here = {"locale": given.locale, "timezone": given.timezone, "browser": browser, "os": system}
-    origin = Origin(source=source, page=await visitor.told(bot.id, given), **here)
+    source = Source(url, campaign, visitor.page(fields.referrer)[0])
+    here = {"locale": fields.locale, "timezone": fields.timezone, "browser": browser, "os": system}
+    origin = Origin(source=source, page=await visitor.told(bot.id, fields), **here)
     answerer = faq.answerer(settings.get())
-    turn = await runtime.start(bot, given.content, given.client_message_id, origin, address, answerer)
+    turn = await runtime.start(bot, fields.content, fields.client_message_id, origin, address, answerer)
     return JSONResponse(turn, status_code=201)
 
 
@@ -105,9 +105,9 @@ async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONRespo
     session = await _session(request, conversation_id)
     address = visitor.blinded(session.workspace, network(request.scope))
     _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
-    given = body.fields(await body.json_object(request), NewVisitorMessage)
-    told = await visitor.told(session.bot_id, given, session.state.variables)
-    said, answerer = (given.content, given.client_message_id), faq.answerer(settings.get())
+    fields = body.fields(await body.json_object(request), NewVisitorMessage)
+    told = await visitor.told(session.bot_id, fields, session.state.variables)
+    said, answerer = (fields.content, fields.client_message_id), faq.answerer(settings.get())
     return JSONResponse(await runtime.handle_message(session, *said, answerer, told))
 
 
@@ -159,8 +159,8 @@ async def send_transcript(request: _R, conversation_id: FromPath[str]) -> JSONRe
 async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Rate a conversation that has ended. Rating it again replaces what was said before."""
     session = await _session(request, conversation_id)
-    given = body.fields(await body.json_object(request), NewRating)
-    await ratings.rate(*session.place, given.rating, given.comment.strip() or None)
+    fields = body.fields(await body.json_object(request), NewRating)
+    await ratings.rate(*session.place, fields.rating, fields.comment.strip() or None)
     return JSONResponse(runtime.turn_of(session, []))
 
 
@@ -168,11 +168,11 @@ async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn
 async def note_activity(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Tell who answers that the visitor types, or how far they have read. Nobody answers: nothing is noted."""
     session = await _session(request, conversation_id)
-    given = body.fields(await body.json_object(request), Activity)
+    fields = body.fields(await body.json_object(request), Activity)
     if session.status == "handoff" and not session.blocked:
-        if given.typing:
+        if fields.typing:
             pubsub.publish(*session.place, "typing_visitor")
-        await seen.by_visitor(*session.place, given.seen)
+        await seen.by_visitor(*session.place, fields.seen)
     return JSONResponse(runtime.turn_of(session, []))
 
 

@@ -42,9 +42,9 @@ def signed(seal: Seal) -> str:
 def read(lines: Iterable[str], box: SecretBox) -> tuple[set[Head], int]:
     """The heads in some lines, whatever else these say; and how many others no key of `box` has signed."""
     keys, heads, others = box.all_derived(_PURPOSE), set(), 0
-    for found in (found for line in lines for found in _HEAD.finditer(line)):
-        chain, number, at, digest, code = found.groups()
-        text = found[0].rpartition(",")[0]
+    for match in (match for line in lines for match in _HEAD.finditer(line)):
+        chain, number, at, digest, code = match.groups()
+        text = match[0].rpartition(",")[0]
         if any(hmac.compare_digest(code, _code(key, text)) for key in keys):
             heads.add(Head(chain, int(number), at, digest))
         else:

@@ -221,8 +221,8 @@ def _missing(first: int, last: int) -> str:
 
 async def _rows(chain: str, number: int = 0) -> AsyncIterator[db.Row]:
     """The chained rows above a number. There are none below 1 unless somebody has put them in."""
-    place = {"number": number, "id": "z"} if number else {"number": -(2**63), "id": ""}
-    while found := await _ENTRIES.rows(chain=chain, most=_PAGE, **place):
-        for row in found:
+    cursor = {"number": number, "id": "z"} if number else {"number": -(2**63), "id": ""}
+    while rows := await _ENTRIES.rows(chain=chain, most=_PAGE, **cursor):
+        for row in rows:
             yield row
-        place = {"number": found[-1]["number"], "id": found[-1]["id"]}
+        cursor = {"number": rows[-1]["number"], "id": rows[-1]["id"]}

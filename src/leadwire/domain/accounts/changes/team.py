@@ -169,11 +169,11 @@ async def set_operator(workspace: str, user_id: str, *, operator: bool) -> str:
 async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:
     """A user's address and role. Locks the rows of all users, so that the last two admins cannot both be removed."""
     people = await _LOCK_USERS.rows(workspace=workspace)
-    found = next((row for row in people if row["id"] == user_id), None)
-    if found is None:
+    person = next((row for row in people if row["id"] == user_id), None)
+    if person is None:
         raise NotFound("There is no such person in the team.")
     if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
         raise Conflict("The last admin stays one: make somebody else an admin first.")
-    if not stays_admin and found["break_glass"]:
+    if not stays_admin and person["break_glass"]:
         raise Conflict("An emergency account stays an admin: let it be none first, under Single sign-on.")
-    return found["email_address"], found["role"]
+    return person["email_address"], person["role"]

@@ -77,12 +77,12 @@ async def check(workspace: str, domain_id: str, actor: str) -> Domain:
         fault = error.fault
     async with db.transaction():
         every = [Domain(*row) for row in await _LOCK.rows(name=name)]
-        own = next((one for one in every if (one.workspace, one.id) == (workspace, domain_id)), None)
+        own = next((domain for domain in every if (domain.workspace, domain.id) == (workspace, domain_id)), None)
         if own is None:
             raise NotFound("There is no such domain.")
-        others = [one for one in every if one is not own]
+        others = [domain for domain in every if domain is not own]
         fault = fault or own.fault_in(texts)
-        if not fault and any(one.proven_at and one.record in texts for one in others):
+        if not fault and any(domain.proven_at and domain.record in texts for domain in others):
             fault = "taken"
         now = clock.now()
         after = own.checked(fault, now)

@@ -88,8 +88,8 @@ def check(password: str, email: str) -> None:
         message = f"A password has {SHORTEST} to {LONGEST} characters; a few words are fine."
         raise invalid_field("/password", "wrong_length", message)
     rest = password.lower()
-    for known in (*_GUESSED_FIRST, email.partition("@")[0].lower()):
-        rest = rest.replace(known, "") if known else rest
+    for word in (*_GUESSED_FIRST, email.partition("@")[0].lower()):
+        rest = rest.replace(word, "") if word else rest
     if len(set(password)) < _FEWEST_DIFFERENT or len(rest) < _LEFT or _is_leaked(password):
         message = "Too easy to guess. Add unrelated words: what has leaked before, repetitions and names count little."
         raise invalid_field("/password", "too_common", message)

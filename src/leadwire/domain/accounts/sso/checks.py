@@ -37,8 +37,8 @@ async def run(provider: Provider, callback: str) -> list[Check]:
         metadata = await _step(done, "Its configuration", discovery.metadata(provider.issuer, anew=True))
         await _step(done, "Its keys", _usable_keys(metadata))
         if metadata.code_challenge_methods_supported is not None:
-            known = "S256" in metadata.code_challenge_methods_supported
-            done.append(Check("PKCE", "" if known else "The provider does not know S256.", "Switch PKCE on there."))
+            supported = "S256" in metadata.code_challenge_methods_supported
+            done.append(Check("PKCE", "" if supported else "The provider does not know S256.", "Switch PKCE on there."))
         if provider.client_secret:
             await _step(done, "Client id and secret", flow.tried_client(provider, metadata, callback))
     except SignOnRefused:
@@ -47,9 +47,9 @@ async def run(provider: Provider, callback: str) -> list[Check]:
 
 
 async def _usable_keys(metadata: Metadata) -> None:
-    known = metadata.id_token_signing_alg_values_supported
-    if known and not set(known) & set(ALGORITHMS):
-        raise SignOnRefused("wrong_algorithm", f"it knows {', '.join(known)}")
+    algorithms = metadata.id_token_signing_alg_values_supported
+    if algorithms and not set(algorithms) & set(ALGORITHMS):
+        raise SignOnRefused("wrong_algorithm", f"it knows {', '.join(algorithms)}")
     kinds = {kind for kind, _ in ALGORITHMS.values()}
     if not [key for key in await discovery.keys(metadata.jwks_uri) if key.kty in kinds and key.use == "sig"]:
         raise SignOnRefused("no_keys")

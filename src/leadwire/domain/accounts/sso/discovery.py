@@ -56,15 +56,15 @@ _locks: dict[str, asyncio.Lock] = {}
 async def metadata(issuer: str, *, anew: bool = False) -> Metadata:
     """What the issuer publishes, at most ten minutes old. Raise SignOnRefused."""
     now = clock.now().timestamp()
-    found, at = _metadata.get(issuer, (None, 0.0))
-    if anew or found is None or at < now - _HOLDS:
-        found = await fetch(issuer.removesuffix("/") + "/.well-known/openid-configuration", Metadata)
-        if found.issuer != issuer:
-            raise SignOnRefused("wrong_issuer", f"it says {found.issuer}")
-        for url in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+    document, at = _metadata.get(issuer, (None, 0.0))
+    if anew or document is None or at < now - _HOLDS:
+        document = await fetch(issuer.removesuffix("/") + "/.well-known/openid-configuration", Metadata)
+        if document.issuer != issuer:
+            raise SignOnRefused("wrong_issuer", f"it says {document.issuer}")
+        for url in (document.authorization_endpoint, document.token_endpoint, document.jwks_uri):
             vetted(url)
-        _keep(_metadata, issuer, (found, now))
-    return found
+        _keep(_metadata, issuer, (document, now))
+    return document
 
 
 async def key_for(header: Header, jwks_uri: str) -> Jwk:
@@ -89,13 +89,13 @@ async def key_for(header: Header, jwks_uri: str) -> Jwk:
 
 async def keys(jwks_uri: str) -> list[Jwk]:
     """The keys that a provider publishes now, without those that are not for us. Raise SignOnRefused."""
-    found = []
+    usable = []
     for raw in (await fetch(jwks_uri, _Keys)).keys:
         try:
-            found.append(msgspec.json.decode(raw, type=Jwk))
+            usable.append(msgspec.json.decode(raw, type=Jwk))
         except msgspec.MsgspecError:
             continue  # of a kind that we do not know
-    return found
+    return usable
 
 
 def _keep(kept: dict[str, T], key: str, value: T) -> None:

@@ -122,14 +122,14 @@ async def verified(provider: Provider, metadata: Metadata, token: str, kind: str
 
 def values_of(claims: Claims, name: str) -> list[str] | None:
     """The texts that a claim has; None where it is absent. `realm_access.roles` is also looked for as it is nested."""
-    found: Any = claims.every.get(name)
-    if found is None:
-        found = claims.every
+    value: Any = claims.every.get(name)
+    if value is None:
+        value = claims.every
         for part in name.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-    if found is None:
+            value = value.get(part) if isinstance(value, dict) else None
+    if value is None:
         return None
-    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)]
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]
 
 
 async def tried_client(provider: Provider, metadata: Metadata, callback: str) -> None:

@@ -32,11 +32,11 @@ class Block(Struct, frozen=True):
 @functools.cache
 def offered() -> tuple[Block, ...]:
     """Every block, in the order in which they are offered."""
-    found = []
+    blocks = []
     for name in _NAMES:
         label, about, source = (_DIRECTORY / f"{name}.toml").read_text(encoding="utf-8").split("\n", 2)
-        found.append(Block(name, label.removeprefix("# "), about.removeprefix("# "), source.strip()))
-    return tuple(found)
+        blocks.append(Block(name, label.removeprefix("# "), about.removeprefix("# "), source.strip()))
+    return tuple(blocks)
 
 
 def nodes(name: str, taken: Collection[str], after: str = "") -> list[dict[str, Any]]:
@@ -47,23 +47,23 @@ def nodes(name: str, taken: Collection[str], after: str = "") -> list[dict[str, 
     block = next((one for one in offered() if one.name == name), None)
     if block is None:
         raise NotFound("There is no such block.")
-    found: list[dict[str, Any]] = tomllib.loads(block.source)["nodes"]
+    copies: list[dict[str, Any]] = tomllib.loads(block.source)["nodes"]
     ids: dict[str, str] = {}
-    for node in found:
+    for node in copies:
         ids[node["id"]] = free(node["id"], {*taken, *ids.values()})
-    for node in found:
+    for node in copies:
         node["id"] = ids[node["id"]]
         for way, target in fields.ways(node).items():
             fields.lead(node, way, after if target == _AFTER else ids.get(target or ""))
-    return found
+    return copies
 
 
 def with_privacy(draft: dict[str, Any], address: str) -> dict[str, Any]:
     """The draft with the address of the privacy page where a link of a question for consent has none yet."""
-    found = deepcopy(draft)
-    for link in _privacy_links(found):
+    copy = deepcopy(draft)
+    for link in _privacy_links(copy):
         link["url"] = link.get("url") or address
-    return found
+    return copy
 
 
 def privacy_page(texts: Sequence[str]) -> str:

@@ -34,11 +34,11 @@ _ID: Final = re.compile(r"[a-z][a-z0-9_-]{0,47}")
 def steps(draft: Draft) -> list[Step]:
     """The nodes that can be worked on: those with an id of their own."""
     nodes = draft.get("nodes")
-    found: dict[str, Step] = {}
+    by_id: dict[str, Step] = {}
     for node in nodes if isinstance(nodes, list) else []:
         if isinstance(node, dict) and isinstance(name := node.get("id"), str) and name:
-            found.setdefault(name, node)
-    return list(found.values())
+            by_id.setdefault(name, node)
+    return list(by_id.values())
 
 
 def is_bounded(draft: Draft) -> bool:
@@ -54,9 +54,9 @@ def is_bounded(draft: Draft) -> bool:
 
 def step(draft: Draft, step_id: str) -> Step:
     """Return one of the steps."""
-    for one in steps(draft):
-        if one["id"] == step_id:
-            return one
+    for node in steps(draft):
+        if node["id"] == step_id:
+            return node
     raise NotFound("This step is no longer in the flow. Undo can bring it back.")
 
 
@@ -72,13 +72,13 @@ def add(draft: Draft, kind: str, after: str = "", way: str = "") -> tuple[Draft,
     """
     before = step(draft, after) if after else None
     fresh = _fresh(draft, kind, _onward(before, way) if before else "")
-    found = _inserted(draft, fresh, before)
-    return wire(found, after, way, fresh[0]["id"]) if after else found, fresh[0]["id"]
+    changed = _inserted(draft, fresh, before)
+    return wire(changed, after, way, fresh[0]["id"]) if after else changed, fresh[0]["id"]
 
 
 def _fresh(draft: Draft, kind: str, onward: str) -> list[Step]:
     if kind not in KINDS:
-        return blocks.nodes(kind, [one["id"] for one in steps(draft)], onward)
+        return blocks.nodes(kind, [other["id"] for other in steps(draft)], onward)
     made: Step = {"type": kind, "id": _free(draft, _STEMS.get(kind, kind))}
     if kind in _CONDITIONAL:
         made[_CONDITIONAL[kind]] = [_row(_CONDITIONAL[kind])]
@@ -112,14 +112,14 @@ def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft,
     fresh = [(path, target) for path, target in fields.ways(new).items() if target and target.startswith(NEW)]
     for path, _ in fresh:
         fields.lead(new, path, fields.ways(old).get(path))
-    found = _replaced(draft, step_id, new)
+    changed = _replaced(draft, step_id, new)
     if new["id"] != step_id:
-        found = _renamed(found, step_id, new["id"])
+        changed = _renamed(changed, step_id, new["id"])
     if new.get("type") == "ask" and variables.name(old) != variables.name(new):
-        found = {**found, "nodes": variables.renamed(_nodes(found), variables.name(old), variables.name(new))}
+        changed = {**changed, "nodes": variables.renamed(_nodes(changed), variables.name(old), variables.name(new))}
     for path, target in fresh:
-        found, _ = add(found, target.removeprefix(NEW), new["id"], path)
-    return found, new["id"]
+        changed, _ = add(changed, target.removeprefix(NEW), new["id"], path)
+    return changed, new["id"]
 
 
 def unrepeated(draft: Draft, step_id: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -186,10 +186,10 @@ def delete(draft: Draft, step_id: str) -> Draft:
     old = step(draft, step_id)
     ways = {path: target for path, target in fields.ways(old).items() if target != step_id}
     onward = next(filter(None, (ways.get("next"), ways.get("otherwise"), *ways.values())), None)
-    left = [one for one in _nodes(draft) if one is not old]
-    found = _renamed({**draft, "nodes": left}, step_id, onward)
-    others = steps(found)
-    return found if "start" in found or not others else {**found, "start": others[0]["id"]}
+    left = [node for node in _nodes(draft) if node is not old]
+    changed = _renamed({**draft, "nodes": left}, step_id, onward)
+    others = steps(changed)
+    return changed if "start" in changed or not others else {**changed, "start": others[0]["id"]}
 
 
 def settings(draft: Draft, given: Mapping[str, str]) -> Draft:
@@ -215,7 +215,7 @@ def _inserted(draft: Draft, fresh: list[Step], before: Step | None) -> Draft:
 
 def _replaced(draft: Draft, step_id: str, new: Step) -> Draft:
     old = step(draft, step_id)
-    return draft if old == new else {**draft, "nodes": [new if one is old else one for one in _nodes(draft)]}
+    return draft if old == new else {**draft, "nodes": [new if node is old else node for node in _nodes(draft)]}
 
 
 def _free(draft: Draft, stem: str) -> str:
@@ -240,7 +240,7 @@ def _renamed(draft: Draft, old: str, new: str | None) -> Draft:
             fields.lead(changed, path, new)
         return changed
 
-    found = {**draft, "nodes": [renamed(one) if isinstance(one, dict) else one for one in _nodes(draft)]}
+    found = {**draft, "nodes": [renamed(node) if isinstance(node, dict) else node for node in _nodes(draft)]}
     if found.get("start") == old:
         found.pop("start")
         found |= {"start": new} if new else {}

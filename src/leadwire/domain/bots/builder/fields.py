@@ -61,7 +61,7 @@ def ways(step: Step) -> dict[str, str | None]:
 
 def open_end(steps: Sequence[Step]) -> tuple[str, str]:
     """The last step that has to lead on and does not yet, and its way; empty texts without one."""
-    ends = ((one["id"], way) for one in reversed(steps) for way, to, needed in exits(one) if needed and not to)
+    ends = ((step["id"], way) for step in reversed(steps) for way, to, needed in exits(step) if needed and not to)
     return next(ends, ("", ""))
 
 
@@ -139,11 +139,11 @@ def filled(fields: tuple[Field, ...], old: Step, given: Mapping[str, str], prefi
 
 def _rows(field: Field, before: list[Any], given: Mapping[str, str], path: str) -> list[Any]:
     matches = (_ROW.match(name, len(path) + 1) for name in given if name.startswith(f"{path}/"))
-    places = sorted({int(found[1]) for found in matches if found})[:_MOST_ROWS]
+    places = sorted({int(match[1]) for match in matches if match})[:_MOST_ROWS]
     if not places:
         return before
     olds = {place: row for place, row in enumerate(before) if isinstance(row, dict)}
-    return [filled(field.fields, olds.get(place, {}), given, f"{path}/{place}/") for place in places]
+    return [filled(field.fields, olds.get(index, {}), given, f"{path}/{index}/") for index in places]
 
 
 def _value(field: Field, text: str, before: Any) -> Any:
@@ -162,12 +162,12 @@ def _value(field: Field, text: str, before: Any) -> Any:
 def number(text: str) -> int | float | str:
     """The number that a text is, or else the text."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
         return text
-    if not math.isfinite(found) or not text.isascii():
+    if not math.isfinite(value) or not text.isascii():
         return text
-    return int(found) if found.is_integer() and "e" not in text.lower() else found
+    return int(value) if value.is_integer() and "e" not in text.lower() else value
 
 
 def shown(value: Any) -> str:
@@ -181,18 +181,23 @@ def shown(value: Any) -> str:
 
 def _fields(model: Any) -> tuple[Field, ...]:
     return tuple(
-        _field(one.name, one.type, one.required, one.default if isinstance(one.default, str | int | float) else None)
-        for one in model.fields
-        if one.name not in ("id", "nodes", "format")
+        _field(
+            field.name,
+            field.type,
+            field.required,
+            field.default if isinstance(field.default, str | int | float) else None,
+        )
+        for field in model.fields
+        if field.name not in ("id", "nodes", "format")
     )
 
 
 def _field(name: str, kind: Any, required: bool, default: Any) -> Field:  # noqa: C901, PLR0911 - one line a type
     if isinstance(kind, inspect.UnionType):
-        found = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
-        if len(found) > 1:
+        types = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+        if len(types) > 1:
             return Field(name, "value", required, default)
-        kind = found[0]
+        kind = types[0]
     if isinstance(kind, inspect.Metadata):
         kind = kind.type
     match kind:

@@ -49,7 +49,7 @@ def written(draft: Draft) -> str:
     """A draft as TOML."""
     head = tomlkit.document()
     _update(head, {}, {name: value for name, value in draft.items() if name != "nodes"})
-    return head.as_string().rstrip() + "\n" + "".join("\n" + _node(one) for one in draft.get("nodes", []))
+    return head.as_string().rstrip() + "\n" + "".join("\n" + _node(node) for node in draft.get("nodes", []))
 
 
 def _by_pieces(text: str, old: Draft, new: Draft) -> str:

@@ -79,7 +79,7 @@ def _once(lines: Sequence[str]) -> dict[str, int]:
 def _shortened(lines: list[Line]) -> list[Line]:
     """Without the unchanged lines that are far from every change."""
     changes = (place for place, (sign, _) in enumerate(lines) if sign != " ")
-    near = {beside for place in changes for beside in range(place - _CONTEXT, place + _CONTEXT + 1)}
+    near = {beside for change in changes for beside in range(change - _CONTEXT, change + _CONTEXT + 1)}
     shortened: list[Line] = []
     for place, line in enumerate(lines):
         if place in near:

@@ -60,15 +60,17 @@ def _conditions(value: Any) -> Iterator[Step]:
 
 def type_values(steps: Sequence[Step], new: Step) -> None:
     """Give what conditions compare with the type that their variable and operator ask for."""
-    numbers = {name(one) for one in steps if one.get("input") == "number"} | set(_NUMBERS)
-    for one in _conditions([value for value in new.values() if isinstance(value, list | dict)]):
-        op, value = one.get("op"), one.get("value")
+    numbers = {name(step) for step in steps if step.get("input") == "number"} | set(_NUMBERS)
+    for condition in _conditions([value for value in new.values() if isinstance(value, list | dict)]):
+        op, value = condition.get("op"), condition.get("value")
         if op == "in" and isinstance(value, str):
-            one["value"] = [_typed(part.strip(), one, numbers) for part in re.split(r"[,\n]", value) if part.strip()]
+            condition["value"] = [
+                _typed(part.strip(), condition, numbers) for part in re.split(r"[,\n]", value) if part.strip()
+            ]
         elif op != "in" and isinstance(value, list):
-            one["value"] = value[0] if value else ""
+            condition["value"] = value[0] if value else ""
         elif isinstance(value, str):
-            one["value"] = _typed(value, one, numbers)
+            condition["value"] = _typed(value, condition, numbers)
 
 
 def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float | bool:
@@ -81,7 +83,9 @@ def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float |
 
 def renamed(nodes: Sequence[Any], old: str, new: str) -> list[Any]:
     """The nodes, with conditions and texts that use the variable `new` for `old`, unless a question still sets that."""
-    if any(isinstance(one, dict) and one.get("type") == "ask" and "id" in one and name(one) == old for one in nodes):
+    if any(
+        isinstance(node, dict) and node.get("type") == "ask" and "id" in node and name(node) == old for node in nodes
+    ):
         return list(nodes)
     slot = re.compile(r"\{\{\s*" + re.escape(old) + r"\s*(?=[|}])")
 
@@ -94,4 +98,4 @@ def renamed(nodes: Sequence[Any], old: str, new: str) -> list[Any]:
             return {key: new if key == "var" and part == old else rename(part) for key, part in value.items()}
         return value
 
-    return [one if (other := rename(one)) == one else other for one in nodes]
+    return [node if (other := rename(node)) == node else other for node in nodes]

@@ -139,9 +139,9 @@ def _edited(old: Draft, change: Edit, seen: tuple[str, str] | None) -> Draft:
 
 def _authors(known: Mapping[str, str], old: Draft, new: Draft, by: str) -> dict[str, str]:
     """Who changed each step last, once `by` has turned `old` into `new`."""
-    before = {one["id"]: one for one in editing.steps(old)}
+    before = {step["id"]: step for step in editing.steps(old)}
     return {
-        one["id"]: author
-        for one in editing.steps(new)
-        if (author := known.get(one["id"], "") if before.get(one["id"]) == one else by)
+        step["id"]: author
+        for step in editing.steps(new)
+        if (author := known.get(step["id"], "") if before.get(step["id"]) == step else by)
     }

@@ -43,7 +43,7 @@ def shown(message: str, nodes: Iterable[object]) -> Shown | None:
 def for_widget(messages: list[StoredMessage], nodes: Iterable[object]) -> list[StoredMessage]:
     """The messages, each with its image and links if one of the bot's `nodes` has sent it with some."""
     ends = _ends(nodes)
-    found = ((one, _shown(one.content, ends) if one.role == "bot" else None) for one in messages)
+    found = ((message, _shown(message.content, ends) if message.role == "bot" else None) for message in messages)
     return [ShownMessage(**structs.asdict(one), parts=parts) if parts else one for one, parts in found]
 
 
@@ -62,7 +62,7 @@ def _lines(node: object) -> str:
     image: Image | None = getattr(node, "image", None)
     links: tuple[Link, ...] = getattr(node, "links", ())
     return "\n".join(
-        [f"{one.alt}: {one.url}" for one in (image,) if one] + [f"{one.label}: {one.url}" for one in links]
+        [f"{one.alt}: {one.url}" for one in (image,) if one] + [f"{link.label}: {link.url}" for link in links]
     )
 
 

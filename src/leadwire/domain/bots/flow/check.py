@@ -42,7 +42,7 @@ _GRAPH: Final = {
 
 def errors_of(flow: Flow) -> list[FlowError]:
     """Every fault of a flow: of the whole, then of each node in their order."""
-    found = list(_whole(flow))
+    flaws = list(_whole(flow))
     places = {node.id: place for place, node in reversed(list(enumerate(flow.nodes)))}
     variables = {node.variable for node in flow.nodes if isinstance(node, Ask)} | DERIVED
     for place, node in enumerate(flow.nodes):
@@ -50,9 +50,9 @@ def errors_of(flow: Flow) -> list[FlowError]:
         faults += _addresses(node)
         if places[node.id] != place:
             faults.insert(0, ("duplicate_id", "Another step has this name already.", "id"))
-        found += (FlowError(code, text, ("nodes", place, *path), node.id) for code, text, *path in faults)
-    if found:  # a graph with holes has no shape to speak of
-        return found
+        flaws += (FlowError(code, text, ("nodes", place, *path), node.id) for code, text, *path in faults)
+    if flaws:  # a graph with holes has no shape to speak of
+        return flaws
     shape = _shape(flow)
     return [
         FlowError(code, message, ("nodes", place, "id"), node.id)
@@ -221,7 +221,7 @@ def in_order(ways: Mapping[str, Sequence[str]], start: str) -> list[str]:
     ended: list[str] = []
     seen, open_ = {start}, [(start, reversed(ways.get(start, ())))]
     while open_:
-        if (end := next((one for one in open_[-1][1] if one not in seen), None)) is None:
+        if (end := next((name for name in open_[-1][1] if name not in seen), None)) is None:
             ended.append(open_.pop()[0])
         else:
             seen.add(end)
@@ -231,10 +231,10 @@ def in_order(ways: Mapping[str, Sequence[str]], start: str) -> list[str]:
 
 def levels(ways: Mapping[str, Sequence[str]], first: Sequence[str]) -> list[list[str]]:
     """What the ways lead to from `first`, each node once: by the number of steps, those of one number in order."""
-    found: list[list[str]] = [[*first]]
+    rows: list[list[str]] = [[*first]]
     seen = set(first)
-    while found[-1]:
-        following = dict.fromkeys(end for node in found[-1] for end in ways.get(node, ()) if end not in seen)
+    while rows[-1]:
+        following = dict.fromkeys(end for node in rows[-1] for end in ways.get(node, ()) if end not in seen)
         seen.update(following)
-        found.append(list(following))
-    return found[:-1]
+        rows.append(list(following))
+    return rows[:-1]

@@ -16,8 +16,8 @@ _MONTHS: Final = 12
 
 def bound(text: str, today: date) -> date:
     """The date that `2027-01-31`, `today` or `today+14` stands for. Raise ValueError when it is none of these."""
-    if found := _RELATIVE.fullmatch(text):
-        return today + timedelta(days=int(found[1] or 0))
+    if match := _RELATIVE.fullmatch(text):
+        return today + timedelta(days=int(match[1] or 0))
     if not hours.is_date(text):
         raise ValueError(f"'{text}' is no date. Write one such as 2027-01-31, today or today+14.")
     return date.fromisoformat(text)
@@ -25,16 +25,16 @@ def bound(text: str, today: date) -> date:
 
 def faults(first: str | None, last: str | None) -> list[str]:
     """What is wrong with the first and the last date of a question."""
-    found = []
+    flaws = []
     for text in (first, last):
         try:
             bound(text or "today", date(2000, 1, 1))
         except ValueError as error:
-            found.append(str(error))
+            flaws.append(str(error))
     same_kind = first and last and first.startswith("today") == last.startswith("today")
-    if not found and same_kind and bound(first or "", date(2000, 1, 1)) > bound(last or "", date(2000, 1, 1)):
-        found.append("No date fits: the first is after the last.")
-    return found
+    if not flaws and same_kind and bound(first or "", date(2000, 1, 1)) > bound(last or "", date(2000, 1, 1)):
+        flaws.append("No date fits: the first is after the last.")
+    return flaws
 
 
 def limits(flow: Flow, ask: Ask) -> tuple[date, date]:
@@ -48,9 +48,9 @@ def read(flow: Flow, ask: Ask, text: str) -> str:
 
     In `en` without a country only a date whose order is clear is accepted: 3/4 is March 4 to some, April 3 to others.
     """
-    if (found := _TYPED.fullmatch(text.strip())) is None:
+    if (match := _TYPED.fullmatch(text.strip())) is None:
         raise ValueError("no date")
-    one, sign, two, three = int(found[1]), found[2].strip(), int(found[3]), int(found[4])
+    one, sign, two, three = int(match[1]), match[2].strip(), int(match[3]), int(match[4])
     locale = "" if sign == "." else flow.locale
     if one in _YEARS:
         day = date(one, two, three)

@@ -24,7 +24,9 @@ _LONGEST: Final = 200  # characters of one value
 
 def holds(when: When, known: Mapping[str, Scalar]) -> bool:
     """Whether every condition of `all` is true, and one of `any` if there are some."""
-    return all(_true(one, known) for one in when.all) and (not when.any or any(_true(one, known) for one in when.any))
+    return all(_true(condition, known) for condition in when.all) and (
+        not when.any or any(_true(condition, known) for condition in when.any)
+    )
 
 
 # A forgotten operator fails the type check, and a turn, and is never just false.
@@ -74,8 +76,8 @@ def fill(text: str, variables: Mapping[str, object]) -> str:
     """`text` with its variables' values."""
 
     def value(slot: re.Match[str]) -> str:
-        known = variables.get(slot[1])
-        return (slot[2] or "").strip() if known in (None, "") else _shown(known)[:_LONGEST]
+        variable = variables.get(slot[1])
+        return (slot[2] or "").strip() if variable in (None, "") else _shown(variable)[:_LONGEST]
 
     return _SLOT.sub(value, text)[:MAX_TEXT]
 

@@ -70,7 +70,7 @@ def _spans(flow: Flow, day: date) -> Iterator[tuple[int, int]]:
     """From when to when it is open on a day, in minutes."""
     if day.isoformat() not in flow.closed_on:
         name = get_args(Weekday)[day.weekday()]
-        yield from ((_minutes(one.opens), _minutes(one.closes)) for one in flow.hours if name in one.days)
+        yield from ((_minutes(hours.opens), _minutes(hours.closes)) for hours in flow.hours if name in hours.days)
 
 
 def faults(flow: Flow) -> Iterator[tuple[str, str]]:
@@ -97,10 +97,10 @@ def is_date(text: str) -> bool:
         return False
 
 
-def _overlaps(one: Hours, others: Iterable[Hours]) -> bool:
-    same = [other for other in others if {*other.days} & {*one.days} and _TIME.fullmatch(other.opens)]
+def _overlaps(hours: Hours, others: Iterable[Hours]) -> bool:
+    same = [other for other in others if {*other.days} & {*hours.days} and _TIME.fullmatch(other.opens)]
     spans = sorted(
-        (_minutes(span.opens), _minutes(span.closes)) for span in (*same, one) if _TIME.fullmatch(span.closes)
+        (_minutes(span.opens), _minutes(span.closes)) for span in (*same, hours) if _TIME.fullmatch(span.closes)
     )
     return any(end > start for (_, end), (start, _) in pairwise(spans))
 

@@ -96,18 +96,22 @@ def asks_for_person(text: str) -> bool:
     clauses = [clause for part in _CLAUSES.split(text) if (clause := _plain(part))]
     after = [*clauses[1:], ""]
     return any(
-        one.whole.fullmatch(plain)
+        request.whole.fullmatch(plain)
         or any(
-            one.talk.fullmatch(clause) or (one.need.fullmatch(clause) and not one.which.match(then))
+            request.talk.fullmatch(clause) or (request.need.fullmatch(clause) and not request.which.match(then))
             for clause, then in zip(clauses, after, strict=False)
         )
-        for one in _REQUESTS
+        for request in _REQUESTS
     )
 
 
 def _plain(text: str) -> str:
     """Lower-case words with a blank between, without accents, vowel signs and punctuation."""
-    bare = "".join(one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
+    bare = "".join(
+        character
+        for character in unicodedata.normalize("NFKD", text.casefold())
+        if not unicodedata.combining(character)
+    )
     return " ".join(re.findall(r"[^\W_]+", bare.replace("\u0640", "")))  # the Arabic letter stretcher
 
 

@@ -128,7 +128,7 @@ class Ask(Node, frozen=True, forbid_unknown_fields=True, tag="ask", kw_only=True
     @property
     def asks_consent(self) -> bool:
         """Whether an answer can be a consent."""
-        return any(one.consent is not None for one in self.options)
+        return any(option.consent is not None for option in self.options)
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True):
@@ -221,7 +221,7 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def asks_consent(self) -> bool:
         """Whether an answer can be a consent."""
-        return any(isinstance(one, Ask) and one.asks_consent for one in self.nodes)
+        return any(isinstance(node, Ask) and node.asks_consent for node in self.nodes)
 
     def node(self, node_id: str) -> AnyNode:
         """Return the node with this ID. Raise KeyError if there is none: not in a flow that was checked."""

@@ -33,14 +33,14 @@ _PLACE: Final = re.compile(r"\(byte (\d+)\)|at line (\d+)")
 class BadFlow(Invalid):
     """A flow that cannot be used. `flaws` says all of it."""
 
-    def __init__(self, found: list[FlowError]) -> None:
-        count = "1 fault" if len(found) == 1 else f"{len(found)} faults"
-        listed = "; ".join(str(flaw) for flaw in found[:3]) + ("; ..." if len(found) > 3 else "")
+    def __init__(self, flaws: list[FlowError]) -> None:
+        count = "1 fault" if len(flaws) == 1 else f"{len(flaws)} faults"
+        listed = "; ".join(str(flaw) for flaw in flaws[:3]) + ("; ..." if len(flaws) > 3 else "")
         faults = tuple(
-            FieldError(flaw.code, str(flaw), "".join(f"/{step}" for step in flaw.path)) for flaw in found[:50]
+            FieldError(flaw.code, str(flaw), "".join(f"/{step}" for step in flaw.path)) for flaw in flaws[:50]
         )
         super().__init__(f"The flow has {count}: {listed}", code="bad_flow", errors=faults)
-        self.flaws = found
+        self.flaws = flaws
 
 
 def parse(text: str) -> Flow:
@@ -83,9 +83,9 @@ def checked(text: str) -> tuple[dict[str, Any], list[FlowError]]:
 def _examined(text: str) -> tuple[dict[str, Any], Flow | None, list[FlowError]]:
     """As `examined`, with the flow unless its nodes are not well formed."""
     raw = read(text)
-    found = shape.faults(raw)
-    flow = None if found else msgspec.convert(raw, Flow)
-    flaws = errors_of(flow) if flow else [*found, *shape.others(raw, found)]
+    faults = shape.faults(raw)
+    flow = None if faults else msgspec.convert(raw, Flow)
+    flaws = errors_of(flow) if flow else [*faults, *shape.others(raw, faults)]
     return raw, flow, _placed(flaws, _json_lines(text) if is_json(text) else _toml_lines(text)) if flaws else []
 
 
@@ -114,10 +114,10 @@ def without_long_strings(text: str) -> str:
     return _QUOTED.sub(lambda found: '""' + "\n" * found[0].count("\n") if found[1] else found[0], text)
 
 
-def _placed(found: list[FlowError], lines: _Lines) -> list[FlowError]:
+def _placed(flaws: list[FlowError], lines: _Lines) -> list[FlowError]:
     """Each flaw with the line of the nearest thing around it that has one."""
     placed = []
-    for flaw in found:
+    for flaw in flaws:
         path = tuple(int(step) if step.isdigit() else step for part in flaw.path for step in str(part).split("/"))
         while path and path not in lines:
             path = path[:-1]
@@ -167,7 +167,7 @@ def _json_lines(text: str) -> _Lines:
 
 def _line_of_error(text: str, message: str) -> int:
     """The line that a parser's message names, itself or by a byte; the last one where the text just ends."""
-    place = _PLACE.search(message)
-    if place is None:
+    match = _PLACE.search(message)
+    if match is None:
         return text.rstrip("\n").count("\n") + 1
-    return int(place[2]) if place[2] else text.encode()[: int(place[1])].count(b"\n") + 1
+    return int(match[2]) if match[2] else text.encode()[: int(match[1])].count(b"\n") + 1

@@ -25,12 +25,12 @@ _BY_INPUT: Final = ("input", "options", "save_to", "min", "max", "earliest", "la
 def faults(raw: dict[str, Any]) -> list[FlowError]:
     """What keeps it from being nodes at all, each node by itself so that none hides another's faults."""
     nodes = raw.get("nodes")
-    found = _members(raw, Flow, (), None, "nodes")
+    flaws = _members(raw, Flow, (), None, "nodes")
     if not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_NODES:
-        return [*found, FlowError("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
+        return [*flaws, FlowError("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
     for place, node in enumerate(nodes):
-        found += _node_flaws(node, place)
-    return found
+        flaws += _node_flaws(node, place)
+    return flaws
 
 
 def _node_flaws(node: Any, place: int) -> list[FlowError]:
@@ -47,17 +47,17 @@ def _node_flaws(node: Any, place: int) -> list[FlowError]:
 def _members(raw: Mapping[str, Any], model: Any, path: _Path, node: str | None, skip: str = "") -> list[FlowError]:
     """Every member of a table that is unknown, missing or not of its type, but for the member `skip`."""
     fields = {field.name: field for field in msgspec.structs.fields(model) if field.name != skip}
-    found = [
+    members = [
         FlowError("unknown_field", f"No such field: '{key}'. There are: {', '.join(fields)}.", (*path, key), node)
         for key in raw
         if key not in fields and key != skip
     ]
     for key, field in fields.items():
         if key in raw:
-            found += _value(raw[key], field.type, (*path, key), node)
+            members += _value(raw[key], field.type, (*path, key), node)
         elif field.required:
-            found.append(FlowError("missing_field", f"'{_named((*path, key))}' is missing.", (*path, key), node))
-    return found
+            members.append(FlowError("missing_field", f"'{_named((*path, key))}' is missing.", (*path, key), node))
+    return members
 
 
 def _value(raw: Any, kind: Any, path: _Path, node: str | None) -> list[FlowError]:

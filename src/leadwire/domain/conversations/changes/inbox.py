@@ -69,7 +69,7 @@ async def assign(
     workspace: str, conversation_id: str, user_id: str, to: str, *, held_by: str | None = None
 ) -> UserListed:
     """Give a conversation to somebody who answers visitors, who is returned. Raise as `claim`; Invalid."""
-    people = [one for one in await accounts.users(workspace) if one.id == to and has_role(one.role, "agent")]
+    people = [user for user in await accounts.users(workspace) if user.id == to and has_role(user.role, "agent")]
     if not people:
         raise Invalid("Choose somebody who answers visitors.")
     await _give(workspace, conversation_id, user_id, to, held_by, "assigned by an operator")
@@ -103,8 +103,8 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
     """
     content, now = _text(content), clock.now()
     names = {name.rstrip(".-").lower() for name in _MENTION.findall(content)}
-    people = [one for one in await accounts.users(workspace) if has_role(one.role, "agent")] if names else []
-    mentioned = [one for one in people if {one.email.lower(), one.email.lower().partition("@")[0]} & names]
+    people = [user for user in await accounts.users(workspace) if has_role(user.role, "agent")] if names else []
+    mentioned = [person for person in people if {person.email.lower(), person.email.lower().partition("@")[0]} & names]
     others = [one for one in mentioned if one.id != user_id]
     async with locked(workspace, conversation_id):
         await _ADD_NOTE.rows(
@@ -112,7 +112,7 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
             content=content, created_at=now, mentions=[one.id for one in mentioned],
         )  # fmt: skip
         if others:
-            users = [one.id for one in others]
+            users = [other.id for other in others]
             await _MENTIONED.rows(workspace=workspace, id=conversation_id, users=users, at=now)
     return others
 

@@ -84,9 +84,9 @@ async def tell(workspace: str, kind: Kind) -> int:
         news = await reads.news(workspace, kind)
         if not news:
             return 0
-        known = {row["id"]: row["state"] for row in news if row["state"]}
-        if known:
-            await _REMEMBER.rows(workspace=workspace, kind=kind, subjects=list(known), states=list(known.values()))
+        states = {row["id"]: row["state"] for row in news if row["state"]}
+        if states:
+            await _REMEMBER.rows(workspace=workspace, kind=kind, subjects=list(states), states=list(states.values()))
         await events.record(workspace, kind, news)
         people, values = await reads.recipients(workspace, offer), texts.VALUES[kind](news)
         await addresses.queue(workspace, kind, values)
@@ -99,9 +99,11 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str,
     Return how many mails were written. Raise as `inbox.note`.
     """
     async with db.transaction():
-        mentioned = {one.id for one in await inbox.note(workspace, conversation_id, user_id, content)}
+        mentioned = {colleague.id for colleague in await inbox.note(workspace, conversation_id, user_id, content)}
         told = await reads.recipients(workspace, MENTIONS) if mentioned else []
-        people = [one for one in told if one["id"] in mentioned and await _MENTIONS_BY.take_at_once(user_id)]
+        people = [
+            colleague for colleague in told if colleague["id"] in mentioned and await _MENTIONS_BY.take_at_once(user_id)
+        ]
         return await _write(workspace, "mentions", people, {"by": by, "path": f"/inbox?c={conversation_id}"})
 
 

@@ -97,8 +97,8 @@ async def queue(workspace: str, kind: Kind, values: texts.Values) -> None:
     contents = Contents(values | {"workspace": await reads.name(workspace)}, "")
     made = compose.content(kind, contents, settings.get().public_url)
     text = f"{made.subject}\n\n{made.text.strip()}"
-    found = await _QUEUE.rows(workspace=workspace, kind=kind, text=text, most=_MOST_PENDING)
-    await jobs.add_all(JOB, [Offer(row["id"], workspace) for row in found])
+    rows = await _QUEUE.rows(workspace=workspace, kind=kind, text=text, most=_MOST_PENDING)
+    await jobs.add_all(JOB, [Offer(row["id"], workspace) for row in rows])
 
 
 async def send_next(address_id: str, failed: int) -> Again | None:

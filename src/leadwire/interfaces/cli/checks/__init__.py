@@ -61,7 +61,7 @@ class _Examination:
         servers = self._postgres(lately=way_out == ""), self._redis()
         tasks = {*self._checks.values(), *map(asyncio.create_task, servers)}
         await asyncio.wait(tasks, timeout=self._within)
-        found = [one for about in self._checks for one in self._found(about)]
+        found = [finding for about in self._checks for finding in self._found(about)]
         for task in tasks.union(self._checks.values()):
             task.cancel()
         await asyncio.wait(tasks, timeout=_CLEAN_UP)
@@ -99,7 +99,9 @@ class _Examination:
         loop, end = asyncio.get_running_loop(), self._until - _MOMENT
         tables = self._start("migrations", postgres.tables())
         others = [tables, *self._in_turn(_of_server_itself(self._settings))]
-        locks = self._start("locks", work.locks(lambda: loop.time() < end and not all(one.done() for one in others)))
+        locks = self._start(
+            "locks", work.locks(lambda: loop.time() < end and not all(other.done() for other in others))
+        )
         await asyncio.wait([tables])
         if all(one.level != "error" for one in tables.result()):
             others += self._in_turn(_of_rows(self._settings))
@@ -185,8 +187,8 @@ async def _of_server(name: str, look: Coroutine[Any, Any, list[Finding]]) -> lis
 async def _own(about: str, check: _Check) -> list[Finding]:
     """What a check finds, or its own failure, which hides no other."""
     try:
-        found = await check
+        finding = await check
     except Exception as fault:  # noqa: BLE001 - in the worst hour anything may be raised
         says = explain(fault) or f"it cannot be told: {type(fault).__name__}: {fault}"
         return [Finding(about, "error", says, "read the log of PostgreSQL at this moment")]
-    return found if isinstance(found, list) else [found]
+    return finding if isinstance(finding, list) else [finding]

@@ -28,7 +28,7 @@ async def check(settings: Settings, urls: Sequence[str]) -> list[Finding]:
     places = list(dict.fromkeys(_place(url) for url in urls))[:_MOST]
     if not places:
         return [Finding("egress", "warning", "nothing was tried lately", "name a host: leadwire doctor --egress HOST")]
-    return list(await asyncio.gather(*(_reached(settings, *place) for place in places)))
+    return list(await asyncio.gather(*(_reached(settings, *address) for address in places)))
 
 
 def _place(url: str) -> tuple[str, str, int]:
@@ -52,16 +52,16 @@ async def _address(settings: Settings, scheme: str, host: str, port: int) -> str
     try:
         checked(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/", settings.allowed_networks)
         async with asyncio.timeout(_LIMIT):
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
+            infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
     except (Invalid, ValueError) as error:
         raise _Failed("address", getattr(error, "detail", str(error))) from error
     except (OSError, TimeoutError) as error:
         raise _Failed("name", str(error) or f"no answer within {_LIMIT:g} s") from error
-    for *_, told in found:
+    for *_, told in infos:
         address = literal(str(told[0]))
         if address and (reason := refusal(address, settings.allowed_networks)):
             raise _Failed("address", reason)
-    return str(found[0][4][0])
+    return str(infos[0][4][0])
 
 
 async def _connect(proxy: str, address: str, port: int, name: str) -> None:

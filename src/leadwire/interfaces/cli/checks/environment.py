@@ -27,19 +27,19 @@ _A_PRIVATE_KEY: Final = 0o077
 
 def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     """Checks that need no server."""
-    found = [*_unknown(environ), _lease(settings), _key_file(settings), *_in_front(settings, environ)]
-    return [*found, _networks(settings), _files(settings)]
+    findings = [*_unknown(environ), _lease(settings), _key_file(settings), *_in_front(settings, environ)]
+    return [*findings, _networks(settings), _files(settings)]
 
 
 def _unknown(environ: Mapping[str, str]) -> list[Finding]:
     """A misspelled variable does nothing, silently."""
-    known = [_PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)]
-    strange = sorted(name for name in environ if name.startswith(_PREFIX) and name not in {*known, *_OTHER})
-    found = []
+    names = [_PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)]
+    strange = sorted(name for name in environ if name.startswith(_PREFIX) and name not in {*names, *_OTHER})
+    unknown = []
     for name in strange:
-        fix = f"did you mean {near[0]}?" if (near := get_close_matches(name, known, 1)) else "remove it"
-        found.append(Finding("settings", "warning", f"{name} is no setting and does nothing", fix))
-    return found or [Finding("settings", "ok", "every LEADWIRE_ variable is known")]
+        fix = f"did you mean {near[0]}?" if (near := get_close_matches(name, names, 1)) else "remove it"
+        unknown.append(Finding("settings", "warning", f"{name} is no setting and does nothing", fix))
+    return unknown or [Finding("settings", "ok", "every LEADWIRE_ variable is known")]
 
 
 def _lease(settings: Settings) -> Finding:
@@ -69,7 +69,11 @@ def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     serves = settings.public_url.startswith("https:") or bool(environ.get("LEADWIRE_DATABASE_URL") and not plain)
     address, proxies = settings.public_url, ", ".join(map(str, settings.trusted_proxies))
     widest = {4: 24, 6: 64}
-    wide = [one for one in settings.trusted_proxies if one.prefixlen < widest[one.version] and not one.is_loopback]
+    wide = [
+        network
+        for network in settings.trusted_proxies
+        if network.prefixlen < widest[network.version] and not network.is_loopback
+    ]
     return [
         unless(serves and not address, "public address", address or "taken from each request"),
         unless(serves and not proxies, "trusted proxies", proxies or "none"),

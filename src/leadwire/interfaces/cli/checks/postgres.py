@@ -131,7 +131,7 @@ async def workspaces() -> list[Finding]:
 
 async def operators(settings: Settings) -> Finding:
     """Whether who is named is an operator, and where people are, anybody is."""
-    people = {one.email: one.operator and one.role == "admin" for one in await accounts.users()}
+    people = {user.email: user.operator and user.role == "admin" for user in await accounts.users()}
     told = [
         f"{name} {'was not made one' if name in people else 'has no account'}"
         for name in settings.operators
@@ -139,8 +139,8 @@ async def operators(settings: Settings) -> Finding:
     ]
     if people and not any(people.values()):
         told.append("nobody is one")
-    made = ", ".join(name for name, operates in people.items() if operates)
-    return unless(bool(told), "operators", "; ".join(told) or made or "there is no account yet")
+    names = ", ".join(name for name, operates in people.items() if operates)
+    return unless(bool(told), "operators", "; ".join(told) or names or "there is no account yet")
 
 
 async def email_domains() -> Finding:
@@ -151,7 +151,7 @@ async def email_domains() -> Finding:
 
 async def background() -> Finding:
     """Whether a process does what is done in the background. A new installation has none yet, nor anything to do."""
-    seconds, waiting = await jobs.unattended(), sum(one.waiting for one in await jobs.summaries())
+    seconds, waiting = await jobs.unattended(), sum(summary.waiting for summary in await jobs.summaries())
     dead = bool(waiting) and (seconds is None or seconds > jobs.UNATTENDED)
     return unless(dead, "background work", f"{waiting} jobs wait and nobody does them" if dead else "it is being done")
 
@@ -179,32 +179,32 @@ async def _connections(about: Mapping[str, str], settings: Settings) -> Finding:
 
 async def _holders() -> Finding:
     """Whether anything keeps dead rows, or files of the log, for long: a dump or a report that is active does, too."""
-    found = await holders.holders()
+    transactions = await holders.holders()
     old = [
         holder
-        for holder in found
+        for holder in transactions
         if (holder.seconds or 0) > _LONGEST
         or (holder.transactions or 0) > _MOST_BEHIND_SNAPSHOT
         or (holder.wal or 0) > _MOST_KEPT
     ]
-    says = "; ".join(map(str, old[:_NAMED] or found[:1])) or "none"
+    says = "; ".join(map(str, old[:_NAMED] or transactions[:1])) or "none"
     return unless(bool(old), "transactions left open", says)
 
 
 async def _standbys(about: Mapping[str, str]) -> Finding:
     """Whether each standby of this server follows, and changes need not wait for one that is not there."""
-    found = await _STANDBYS.rows()
-    late = [row for row in found if row["state"] != "streaming" or row["behind"] > _MOST_BEHIND]
+    rows = await _STANDBYS.rows()
+    late = [row for row in rows if row["state"] != "streaming" or row["behind"] > _MOST_BEHIND]
     told = [f"{row['name']} is {row['behind'] >> 20} MiB behind ({row['state']})" for row in late]
     waits = about["synchronous_standby_names"] and about["synchronous_commit"] not in {"off", "local"}
-    alone = bool(waits) and not any(row["sync_state"] in {"sync", "quorum"} for row in found)
+    alone = bool(waits) and not any(row["sync_state"] in {"sync", "quorum"} for row in rows)
     if alone:
         told.append("none is synchronous, and every change waits until one is")
-    says = "; ".join(told) or f"{len(found)} connected"
+    says = "; ".join(told) or f"{len(rows)} connected"
     return unless(bool(told), "PostgreSQL standbys", says, level="error" if alone else "warning")
 
 
 async def connection_pooler() -> Finding:
     """Whether there is one between us and the server, and we can work through it."""
-    found = await pooler.find()
-    return unless(found not in {"none", "usable"}, "connection pooler", _POOLERS[found])
+    kind = await pooler.find()
+    return unless(kind not in {"none", "usable"}, "connection pooler", _POOLERS[kind])

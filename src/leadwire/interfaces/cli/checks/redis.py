@@ -32,14 +32,14 @@ async def infos(client: Redis) -> dict[str, Info]:
     if not isinstance(client, RedisCluster):
         return {"": await client.info()}
     await client.initialize()
-    found: dict[str, Info] = {}
+    by_server: dict[str, Info] = {}
     for node in client.get_primaries():
         try:
             told = [await client.execute_command(command, target_nodes=node) for command in ("INFO", "CLUSTER INFO")]
-            found[node.name] = told[0] | told[1]
+            by_server[node.name] = told[0] | told[1]
         except redis_pool.AWAY as error:
-            found[node.name] = {"unreachable": str(error) or type(error).__name__}
-    return found
+            by_server[node.name] = {"unreachable": str(error) or type(error).__name__}
+    return by_server
 
 
 def check(info: Info, server: str = "") -> list[Finding]:
@@ -55,7 +55,7 @@ def check(info: Info, server: str = "") -> list[Finding]:
     replica = info["role"] != "master"
     clustered = bool(info.get("cluster_enabled"))
     kept = bool(info.get("aof_enabled"))
-    found = [
+    findings = [
         unless(int(version.partition(".")[0]) < _OLDEST[name], "Redis version", f"{name} {version}"),
         unless(replica, "Redis role", "a replica, which only reads" if replica else "primary"),
         unless(clustered and not server, "Redis Cluster", "on" if clustered else "off"),
@@ -70,7 +70,7 @@ def check(info: Info, server: str = "") -> list[Finding]:
         unless(not kept, "Redis persistence", "append-only file" if kept else _NO_LOG),
         *_writes(info),
     ]
-    return [msgspec.structs.replace(one, says=f"{server}: {one.says}") for one in found] if server else found
+    return [msgspec.structs.replace(one, says=f"{server}: {one.says}") for one in findings] if server else findings
 
 
 def _slots(info: Info) -> Finding:
@@ -83,7 +83,7 @@ def _slots(info: Info) -> Finding:
 def _replicas(info: Info, *, needed: bool) -> Finding:
     """Whether there are replicas, where they are `needed`, and each follows."""
     replicas = [info[f"slave{number}"] for number in range(int(info.get("connected_slaves", 0)))]
-    late = [one for one in replicas if one["state"] != "online" or int(one["lag"]) > _LATE]
+    late = [replica for replica in replicas if replica["state"] != "online" or int(replica["lag"]) > _LATE]
     told = [f"{one['ip']}:{one['port']} is {one['state']}, last heard of {one['lag']} s ago" for one in late]
     return unless(
         bool(late) or (needed and not replicas), "Redis replicas", "; ".join(told) or f"{len(replicas)} connected"

@@ -71,14 +71,14 @@ async def mail(settings: Settings) -> Finding:
 
 async def ending() -> list[Finding]:
     """Certificates and keys that end within 30 days, or later than they may."""
-    shown = [
+    lines = [
         f"{subject} of {endpoint} ends {clock.iso(ends)}"
         for endpoint, subject, ends in await webhooks.certificates_ending()
     ]
     keys = [f"{key.name} ({key.id}) ends {key.expires_at or 'never'}" for key in await accounts.keys_ending()]
     return [
         unless(bool(found), about, _some(found) or "none ends within 30 days")
-        for about, found in (("client certificates", shown), ("API keys", keys))
+        for about, found in (("client certificates", lines), ("API keys", keys))
     ]
 
 

@@ -35,12 +35,12 @@ _AGE: Final = sql("SELECT datname, age(datfrozenxid) AS age FROM pg_database ORD
 
 async def locks(others: Callable[[], bool]) -> Finding:
     """Whether anybody makes others wait for longer than a second, perhaps `others`: checks that have not finished."""
-    found = await blockers()
-    while not found and others():
+    sessions = await blockers()
+    while not sessions and others():
         await asyncio.sleep(_AGAIN)
-        found = await blockers()
-    says = "; ".join(one.says for one in found[:_NAMED])
-    return unless(bool(found), "locks", says or "nobody makes others wait", pid=found[0].pid if found else 0)
+        sessions = await blockers()
+    says = "; ".join(session.says for session in sessions[:_NAMED])
+    return unless(bool(sessions), "locks", says or "nobody makes others wait", pid=sessions[0].pid if sessions else 0)
 
 
 async def change() -> Finding:

@@ -76,19 +76,19 @@ def _skeleton() -> dict[str, Any]:
 
 
 def _operations(app: Litestar) -> list[Operation]:
-    found = [
+    operations = [
         handler.opt["operation"]._replace(path=re.sub(r"{(\w+):\w+}", r"{\1}", route.path))
         for route in app.routes
         for handler in getattr(route, "route_handlers", ())
         if "operation" in handler.opt
     ]
     # Lists before what is in them.
-    return sorted(found, key=lambda operation: (operation.path.count("/"), _METHODS.index(operation.method)))
+    return sorted(operations, key=lambda operation: (operation.path.count("/"), _METHODS.index(operation.method)))
 
 
 def _errors(operation: Operation) -> Iterator[Any]:
-    for given in operation.inputs.values():
-        yield from given.errors
+    for part in operation.inputs.values():
+        yield from part.errors
     if not operation.takes_query:
         yield from NO_QUERY.errors
     yield from operation.raises
@@ -104,8 +104,8 @@ def _described(operation: Operation, example: Any) -> dict[str, Any]:
         schema, found = {"type": "string"}, example["data"]
         shown = found["id"] if isinstance(found, dict) else f"conv_{'0' * 26}"
         parameters.append(_parameter("path", name, "The id; a bad one returns 404.", schema, shown, required=True))
-    for given in operation.inputs.values():
-        parameters += _query_parameters(given.query) if given.query else []
+    for part in operation.inputs.values():
+        parameters += _query_parameters(part.query) if part.query else []
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": summary.removesuffix("."),
@@ -152,13 +152,13 @@ def _example(name: str, schema: Json) -> Any:
 
 
 def _bodies(operation: Operation) -> list[type[msgspec.Struct]]:
-    return [given.body for given in operation.inputs.values() if given.body]
+    return [part.body for part in operation.inputs.values() if part.body]
 
 
 def _request_headers(operation: Operation) -> Iterator[str]:
     if operation.envelope is Tagged and operation.method == "get":
         yield "If-None-Match"
-    yield from (given.header for given in operation.inputs.values() if given.header)
+    yield from (part.header for part in operation.inputs.values() if part.header)
     if operation.method != "get":
         yield "Idempotency-Key"
 

@@ -40,11 +40,11 @@ class ErrorResponses:
 
     def of_operation(self, errors: Iterable[type[DomainError]]) -> dict[str, Any]:
         """Return the error responses of one operation, by status."""
-        found: dict[int, Errors] = {}
+        by_kind: dict[int, Errors] = {}
         for error in (*errors, *EVERYWHERE):
-            if error not in found.setdefault(error.status, []):
-                found[error.status].append(error)
-        by_status = {str(status): self._response(status, found[status]) for status in sorted(found)}
+            if error not in by_kind.setdefault(error.status, []):
+                by_kind[error.status].append(error)
+        by_status = {str(status): self._response(status, by_kind[status]) for status in sorted(by_kind)}
         return by_status | {"default": {"$ref": "#/components/responses/Other"}}
 
     def _response(self, status: int, errors: Errors) -> dict[str, Any]:

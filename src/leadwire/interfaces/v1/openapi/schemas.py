@@ -72,12 +72,12 @@ def _collect(part: Any, found: dict[str, type[msgspec.Struct]]) -> None:
 @functools.cache
 def docstrings(struct: type[msgspec.Struct]) -> Mapping[str, str]:
     """Return the docstring of each field, inherited ones too: the text below it, which Python itself does not keep."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for kind in reversed(struct.__mro__):
         if issubclass(kind, msgspec.Struct) and kind is not msgspec.Struct:
             [definition] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-            found |= _of(definition)
-    return found
+            texts |= _of(definition)
+    return texts
 
 
 def _of(definition: ast.stmt) -> dict[str, str]:

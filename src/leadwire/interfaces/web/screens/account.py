@@ -38,8 +38,8 @@ async def signed_in(request: public.Asked) -> PageResponse:
     form = await public.sent_form(request)
     onward, email, invitation = security.local(form.text("next") or "/"), form.text("email"), form.text("join")
     try:
-        given = form.raw("password"), public.browser(request), invitation
-        token, code_wanted = await accounts.sign_in(email, *given)
+        login = form.raw("password"), public.browser(request), invitation
+        token, code_wanted = await accounts.sign_in(email, *login)
     except DomainError as refusal:
         return await _sign_in_form(request, onward, invitation, email, refusal)
     if code_wanted:
@@ -90,9 +90,9 @@ async def join(request: public.Asked) -> PageResponse:
 async def joined(request: public.Asked) -> PageResponse:
     """The account is made, its owner signed in."""
     form, offered = await public.sent_form(request), request.path_params["token"]
-    given = form.raw("password"), public.browser(request), form.text("name")
+    login = form.raw("password"), public.browser(request), form.text("name")
     try:
-        token = await team.accept(offered, form.text("email"), *given)
+        token = await team.accept(offered, form.text("email"), *login)
     except NotFound:
         raise
     except DomainError as refusal:

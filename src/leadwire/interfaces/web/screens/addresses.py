@@ -38,7 +38,7 @@ async def public_keys(endpoint_id: FromPath[str]) -> Response[Any]:
     keys, moved_to = await reads.public_keys(endpoint_id)
     if moved_to:
         return redirect(moved_to + KEYS.format(endpoint_id))
-    return JSONResponse({"keys": [one.jwk for one in keys]}, headers=_KEPT, kind=b"application/jwk-set+json")
+    return JSONResponse({"keys": [key.jwk for key in keys]}, headers=_KEPT, kind=b"application/jwk-set+json")
 
 
 def _addresses() -> list[str]:

@@ -32,15 +32,15 @@ _LARGEST: Final = 1024 * 1024  # bytes of a trial conversation
 @screen("/bots/{bot_id}/look")
 async def look(context: PageContext, bot_id: str) -> PageResponse:
     """How the chat looks and when it shows itself, beside the chat."""
-    one = await reads.detail(context.workspace, bot_id)
+    bot = await reads.detail(context.workspace, bot_id)
     present = await reads.look(context.workspace, bot_id)
-    values = msgspec.structs.asdict(present) | {"color": one.color}
+    values = msgspec.structs.asdict(present) | {"color": bot.color}
     values |= {name: "\n".join(values[name]) for name in _PATTERNS}
     if context.refusal:
         values = {name: context.form.raw(name) for name in values}
     languages = {"flow": "As in the flow", "browser": "As the visitor's browser"}
     languages |= {name: told for name, told in LANGUAGES.items() if name == present.language}
-    return await context.render("bots/look.html", tab="look", bot=one, values=values, languages=languages)
+    return await context.render("bots/look.html", tab="look", bot=bot, values=values, languages=languages)
 
 
 @action("/bots/{bot_id}/look", shown_on=look, audit="bot.look_changed")
@@ -56,19 +56,19 @@ async def save_look(context: PageContext, bot_id: str) -> PageResponse:
 @screen("/bots/{bot_id}/preview")
 async def try_it(context: PageContext, bot_id: str) -> PageResponse:
     """The draft in the widget, and what it would have done."""
-    one = await reads.detail(context.workspace, bot_id)
+    bot = await reads.detail(context.workspace, bot_id)
     try:
-        usable = bool(one.draft) and bool(await _parsed(one))
+        usable = bool(bot.draft) and bool(await _parsed(bot))
     except BadFlow:
         usable = False
-    return await context.render("bots/preview.html", tab="preview", bot=one, usable=usable)
+    return await context.render("bots/preview.html", tab="preview", bot=bot, usable=usable)
 
 
 @screen("/bots/{bot_id}/trial")
 async def trial(context: PageContext, bot_id: str) -> PageResponse:
     """The page in the frame. `open`: with the chat open."""
-    one = await reads.detail(context.workspace, bot_id)
-    page = await context.render("bots/trial.html", bot=one, opened=context.query.on("open"))
+    bot = await reads.detail(context.workspace, bot_id)
+    page = await context.render("bots/trial.html", bot=bot, opened=context.query.on("open"))
     page.headers.update(security.FRAMED)
     return page
 
@@ -76,40 +76,40 @@ async def trial(context: PageContext, bot_id: str) -> PageResponse:
 @screen("/bots/{bot_id}/trial/config")
 async def trial_config(context: PageContext, bot_id: str) -> PageResponse:
     """What the widget there needs to open; with the fields of the form, it looks as they say."""
-    one = await reads.detail(context.workspace, bot_id)
+    bot = await reads.detail(context.workspace, bot_id)
     asked = context.query
     present = _look(asked) if asked else await reads.look(context.workspace, bot_id)
     accepted = context.request.headers.get("accept-language", "")
-    return _json(opening(one.id, await _flow(one), asked.text("color") or one.color, present, accepted))
+    return _json(opening(bot.id, await _flow(bot), asked.text("color") or bot.color, present, accepted))
 
 
 @action("/bots/{bot_id}/trial", role="viewer", largest=_LARGEST)
 async def trial_turn(context: PageContext, bot_id: str) -> PageResponse:
     """Everything said so far (`said`) through the draft; `person`: and then the visitor asked for a person."""
-    one = await reads.detail(context.workspace, bot_id)
+    bot = await reads.detail(context.workspace, bot_id)
     said = [text[:4000] for text in context.form.all("said") if text.strip()]
-    flow, person = await _parsed(one), context.form.on("person")
-    return _json(await preview.run(context.workspace, one.id, flow, said, faq.answer, person=person))
+    flow, person = await _parsed(bot), context.form.on("person")
+    return _json(await preview.run(context.workspace, bot.id, flow, said, faq.answer, person=person))
 
 
 def _look(form: Form) -> Look:
     """What the form says. Raise Invalid."""
-    given: dict[str, Any] = {name: form.text(name) for name in _TEXTS if form.text(name)}
-    given |= {name: number for name in _NUMBERS if (number := form.number(name)) is not None}
-    given |= {name: [line.strip() for line in form.text(name).split("\n") if line.strip()] for name in _PATTERNS}
-    return body.fields(given | {name: form.on(name) for name in _BOXES}, Look)
+    values: dict[str, Any] = {name: form.text(name) for name in _TEXTS if form.text(name)}
+    values |= {name: number for name in _NUMBERS if (number := form.number(name)) is not None}
+    values |= {name: [line.strip() for line in form.text(name).split("\n") if line.strip()] for name in _PATTERNS}
+    return body.fields(values | {name: form.on(name) for name in _BOXES}, Look)
 
 
-async def _flow(one: BotDetail) -> Flow:
+async def _flow(bot: BotDetail) -> Flow:
     """The draft; until there is one that can be used, something to look at."""
     try:
-        return await _parsed(one)
+        return await _parsed(bot)
     except BadFlow:
         return parse_stored(library.text(library.NAMES[0]))
 
 
-async def _parsed(one: BotDetail) -> Flow:
-    draft = one.draft or ""
+async def _parsed(bot: BotDetail) -> Flow:
+    draft = bot.draft or ""
     return await cpu_work.of_text(draft, parse_stored, draft)
 
 

@@ -21,24 +21,24 @@ MOST_FLAWS: Final = 50  # shown of a draft
 @screen("/bots/{bot_id}/text")
 async def text(context: PageContext, bot_id: str) -> PageResponse:
     """The same draft as text, and what is wrong with it line by line."""
-    one = await reads.detail(context.workspace, bot_id)
+    bot = await reads.detail(context.workspace, bot_id)
     typed = context.form.raw("source").replace("\r\n", "\n")
-    source = typed or one.draft or ""
+    source = typed or bot.draft or ""
     flaws = (await cpu_work.of_text(source, checked, source))[1] if source else []
     theirs = None
     if isinstance(context.refusal, Conflict):
-        theirs = await cpu_work.of_text(source, text_diff.compare, source, one.draft or "")
+        theirs = await cpu_work.of_text(source, text_diff.compare, source, bot.draft or "")
     return await context.render(
         "bots/text.html",
         tab="text",
-        bot=one,
+        bot=bot,
         source=source,
         flaws=_lines(source, flaws),
         theirs=theirs,
         format=flow_reference.tables(),
         blocks=blocks.offered(),
-        published=await published(context.workspace, one),
-        saver=await saver(context, one),
+        published=await published(context.workspace, bot),
+        saver=await saver(context, bot),
     )
 
 

@@ -50,15 +50,15 @@ async def change_state(context: PageContext, bot_id: str) -> PageResponse:
 @screen("/bots/{bot_id}/versions")
 async def versions(context: PageContext, bot_id: str) -> PageResponse:
     """What was published when, and what the chosen version (`version`, else the newest) changed."""
-    one = await reads.detail(context.workspace, bot_id)
-    found = (await reads.versions(context.workspace, one.id))[:50]
-    shown = context.query.number("version") or (found[0].version if found else 0)
+    bot = await reads.detail(context.workspace, bot_id)
+    found = (await reads.versions(context.workspace, bot.id))[:50]
+    number = context.query.number("version") or (found[0].version if found else 0)
     changed = None
-    if shown in {version.version for version in found}:
-        new, old = await reads.source(context.workspace, one.id, shown)
+    if number in {version.version for version in found}:
+        new, old = await reads.source(context.workspace, bot.id, number)
         changed = await cpu_work.of_text(old + new, text_diff.compare, old, new)
     return await context.render(
-        "bots/versions.html", tab="versions", bot=one, versions=found, shown=shown, changed=changed
+        "bots/versions.html", tab="versions", bot=bot, versions=found, shown=number, changed=changed
     )
 
 
@@ -76,9 +76,9 @@ async def rollback(context: PageContext, bot_id: str) -> PageResponse:
 
 @screen("/bots/{bot_id}/knowledge")
 async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
-    one = await reads.detail(context.workspace, bot_id)
-    entries = await reads.faq(context.workspace, one.id)
-    return await context.render("bots/knowledge.html", tab="knowledge", bot=one, faq=entries)
+    bot = await reads.detail(context.workspace, bot_id)
+    entries = await reads.faq(context.workspace, bot.id)
+    return await context.render("bots/knowledge.html", tab="knowledge", bot=bot, faq=entries)
 
 
 @action("/bots/{bot_id}/knowledge", shown_on=knowledge, audit="bot.taught")
@@ -98,9 +98,9 @@ async def unteach(context: PageContext, bot_id: str, entry_id: str) -> PageRespo
 @screen("/bots/{bot_id}/install")
 async def install(context: PageContext, bot_id: str) -> PageResponse:
     """The snippet, and which websites may use it."""
-    one = await reads.detail(context.workspace, bot_id)
+    bot = await reads.detail(context.workspace, bot_id)
     address = security.public_url(context.request)
-    return await context.render("bots/install.html", tab="install", bot=one, address=address)
+    return await context.render("bots/install.html", tab="install", bot=bot, address=address)
 
 
 @action("/bots/{bot_id}/install", shown_on=install, audit="bot.embedded")
@@ -116,5 +116,5 @@ async def embed(context: PageContext, bot_id: str) -> PageResponse:
 async def make_identity_secret(context: PageContext, bot_id: str) -> PageResponse:
     """What the website signs identities with, on the one page that ever shows it."""
     secret = await changes.make_identity_secret(context.workspace, bot_id)
-    one = await reads.detail(context.workspace, bot_id)
-    return await context.render("bots/identity.html", 201, tab="install", bot=one, secret=secret)
+    bot = await reads.detail(context.workspace, bot_id)
+    return await context.render("bots/identity.html", 201, tab="install", bot=bot, secret=secret)

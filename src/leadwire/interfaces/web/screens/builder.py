@@ -16,7 +16,7 @@ from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.interfaces.http import body
-from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_faults, step_words
+from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_faults, step_labels
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens import bot_text
@@ -31,8 +31,8 @@ _LARGE: Final = 16 * body.LARGEST  # of a form with all the fields that a step c
 @screen("/bots/{bot_id}")
 async def builder(context: PageContext, bot_id: str) -> PageResponse:
     """The draft's picture and, with `step` in the address, the fields of one step."""
-    one = await reads.detail(context.workspace, bot_id)
-    source = one.draft or ""
+    bot = await reads.detail(context.workspace, bot_id)
+    source = bot.draft or ""
     draft, flaws = await cpu_work.of_text(source, checked, source)
     drawable = draft and editing.is_bounded(draft)
     picture = await cpu_work.of_text(source, flow_picture.picture, draft) if drawable else None
@@ -43,15 +43,15 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
     chosen = next((fault.step for fault in faults if fault.step), "") if tried else chosen
     step = steps.get(chosen)
     if step and context.refusal:
-        given = _given(context)
-        step = fields.filled(fields.of(str(step.get("type"))), step, given)
+        values = _given(context)
+        step = fields.filled(fields.of(str(step.get("type"))), step, values)
     if tried:
         context.refusal = Invalid(f"Not published: {len(flaws)} to finish. They are marked at their fields.")
-    published = await bot_text.published(context.workspace, one)
+    published = await bot_text.published(context.workspace, bot)
     return await context.render(
         "bots/builder.html",
         tab="flow",
-        bot=one,
+        bot=bot,
         draft=draft,
         drawn=picture,
         wide=flow_layout.WIDE,
@@ -63,16 +63,16 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
         faults=faults,
         tried=tried or context.query.on("check"),
         more_flaws=max(0, len(flaws) - bot_text.MOST_FLAWS),
-        words=step_words,
+        words=step_labels,
         fields=fields,
         **_offered(list(steps.values())),
         full=len(steps) >= MAX_NODES,
-        live=bool(published) and published == one.draft,
-        history=await reads.history(context.workspace, one.id),
-        others=await _others(context, one.id),
-        saver=await bot_text.saver(context, one),
-        used=not step and await reads.is_used(context.workspace, one.id),
-        counts=await figures.steps(context.workspace, one.id, clock.now() - _COUNTED) if published else {},
+        live=bool(published) and published == bot.draft,
+        history=await reads.history(context.workspace, bot.id),
+        others=await _others(context, bot.id),
+        saver=await bot_text.saver(context, bot),
+        used=not step and await reads.is_used(context.workspace, bot.id),
+        counts=await figures.steps(context.workspace, bot.id, clock.now() - _COUNTED) if published else {},
     )
 
 
@@ -155,8 +155,8 @@ async def wire(context: PageContext, bot_id: str) -> PageResponse:
 @action("/bots/{bot_id}/settings", shown_on=builder, largest=_LARGE)
 async def settings(context: PageContext, bot_id: str) -> PageResponse:
     """Fill in what holds for the whole flow; add or remove one of its rows."""
-    given = _given(context)
-    await _edit(context, bot_id, lambda draft: _with_rows(context, editing.settings(draft, given), ""))
+    values = _given(context)
+    await _edit(context, bot_id, lambda draft: _with_rows(context, editing.settings(draft, values), ""))
     return context.redirect(f"/bots/{bot_id}?whole=1")
 
 
@@ -179,24 +179,24 @@ async def describe(context: PageContext, bot_id: str) -> PageResponse:
 @action("/bots/{bot_id}/duplicate", shown_on=builder, audit="bot.created")
 async def duplicate(context: PageContext, bot_id: str) -> PageResponse:
     """Another bot with the same draft and knowledge."""
-    one = await reads.detail(context.workspace, bot_id)
-    context.entry.detail = name = f"Copy of {one.name}"[:100]
+    bot = await reads.detail(context.workspace, bot_id)
+    context.entry.detail = name = f"Copy of {bot.name}"[:100]
     context.entry.subject = copy = await changes.duplicate(context.workspace, bot_id, name)
     return context.redirect(f"/bots/{copy}", "This is the copy. It is not published, and no website shows it.")
 
 
 def _offered(steps: list[fields.Step]) -> dict[str, Any]:
     """What the lists of the panel offer."""
-    own = sorted({str(one["save_to"]) for one in steps if str(one.get("save_to", "")).startswith("custom_fields.")})
-    rows = [row for one in steps if isinstance(found := one.get("options"), list) for row in found]
+    own = sorted({str(step["save_to"]) for step in steps if str(step.get("save_to", "")).startswith("custom_fields.")})
+    rows = [row for step in steps if isinstance(found := step.get("options"), list) for row in found]
     labels = [str(row.get("value", row.get("label", ""))) for row in rows if isinstance(row, dict)]
     return {
-        "named_steps": {one["id"]: step_words.named(one) for one in steps},
-        "known": step_words.known(steps),
-        "saved": {**step_words.SAVED, **{name: f"Field: {name.partition('.')[2]}" for name in own}},
+        "named_steps": {step["id"]: step_labels.named(step) for step in steps},
+        "known": step_labels.known(steps),
+        "saved": {**step_labels.SAVED, **{name: f"Field: {name.partition('.')[2]}" for name in own}},
         "values": list(dict.fromkeys(filter(None, labels)))[:100],
-        "choices": step_words.choices,
-        "offered": step_words.answers(steps),
+        "choices": step_labels.choices,
+        "offered": step_labels.answers(steps),
         "blocks": blocks.offered(),
     }
 
@@ -230,10 +230,10 @@ def _to_step(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
 
 def _given(context: PageContext) -> dict[str, str]:
     """What was filled in, by the names of the fields; of boxes with the same name one a line."""
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in context.form.pairs:
-        given[name] = f"{given[name]}\n{value}" if name in given else value
-    return given
+        values[name] = f"{values[name]}\n{value}" if name in values else value
+    return values
 
 
 def _space(context: PageContext) -> str:

@@ -14,13 +14,13 @@ from leadwire.interfaces.web.routes import action, screen
 @screen("/conversations")
 async def conversations(context: PageContext) -> PageResponse:
     wanted = context.query_as(ConversationSearch)
-    found = await reads.search(context.workspace, wanted)
+    page = await reads.search(context.workspace, wanted)
     context.note_read("conversations.listed")
     return await context.render(
         "conversations/list.html",
         wanted=wanted,
-        found=found,
-        openers=await reads.openers(found.items),
+        found=page,
+        openers=await reads.openers(page.items),
         total=await reads.total(context.workspace, wanted),
         bots=await bots.names(context.workspace),
     )

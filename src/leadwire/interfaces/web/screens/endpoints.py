@@ -39,9 +39,9 @@ _ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, s
 @screen("/webhooks")
 async def endpoints(context: PageContext) -> PageResponse:
     """Every endpoint with its last day; without one, how to get there."""
-    found = await reads.endpoints(context.workspace)
-    known = await stats.of(context.workspace, [endpoint.id for endpoint in found])
-    return await context.render("webhooks/list.html", endpoints=found, figures=known)
+    listed = await reads.endpoints(context.workspace)
+    figures = await stats.of(context.workspace, [endpoint.id for endpoint in listed])
+    return await context.render("webhooks/list.html", endpoints=listed, figures=figures)
 
 
 @screen("/webhooks/{endpoint_id}")
@@ -49,7 +49,7 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     """One endpoint: plots, its deliveries, its settings, a test."""
     shown = await reads.endpoint(context.workspace, endpoint_id)
     period = chosen if (chosen := context.query.text("period")) in PERIODS else "24"
-    known = (await stats.of(context.workspace, [shown.id], int(period)))[shown.id]
+    figures = (await stats.of(context.workspace, [shown.id], int(period)))[shown.id]
     stage = context.query.text("stage")
     page = await history.page(context.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20)
     if (first := context.query.text("first")) == _AWAITED:  # the address names the first event once there is one
@@ -57,7 +57,7 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     return await context.render(
         "webhooks/endpoint.html",
         endpoint=shown,
-        known=known,
+        known=figures,
         period=period,
         periods=PERIODS,
         stage=stage,
@@ -77,8 +77,8 @@ async def live(context: PageContext, endpoint_id: str) -> PageResponse:
     wanted = history.Filter(endpoint_id=shown.id)
 
     async def look() -> tuple[Hashable, bool]:
-        if known := await stats.attempts(shown.id):
-            return known, False
+        if attempts := await stats.attempts(shown.id):
+            return attempts, False
         rows = (await history.page(context.workspace, wanted, limit=1)).rows
         return tuple((row.event_id, row.state, row.attempts) for row in rows), False
 
@@ -159,10 +159,10 @@ async def about(context: PageContext, endpoint_id: str, event_id: str) -> object
     if not event_id:
         return None
     try:
-        found = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
+        deliveries = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
     except NotFound:
         return None
-    return found[0] if found else event_id
+    return deliveries[0] if deliveries else event_id
 
 
 @screen("/webhooks/{endpoint_id}/secret", role="admin", confirmed=True)
@@ -206,8 +206,8 @@ async def certificate(context: PageContext, endpoint_id: str) -> PageResponse:
     "/webhooks/{endpoint_id}/certificate", shown_on=certificate, confirmed=True, audit="endpoint.certificate_replaced"
 )
 async def replace_certificate(context: PageContext, endpoint_id: str) -> PageResponse:
-    given = context.form.text("certificate"), context.form.text("key")
-    changed = await certificates.replace(context.workspace, endpoint_id, *given)
+    pem = context.form.text("certificate"), context.form.text("key")
+    changed = await certificates.replace(context.workspace, endpoint_id, *pem)
     context.entry.detail = f"{changed.certificate_subject}, until {changed.certificate_ends_at}"
     return context.redirect(
         f"/webhooks/{endpoint_id}/settings", "The certificate is stored, encrypted, and used from now on."
@@ -238,10 +238,10 @@ def _address(form: Form) -> str:
 
 def _headers(form: Form) -> dict[str, str]:
     """Lines of `Name: value`. Raises Invalid."""
-    given: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for number, line in enumerate(filter(None, map(str.strip, form.text("headers").splitlines())), 1):
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise wrong("headers", "malformed", f"Line {number} is not `Name: value`.")
-        given[name.strip()] = value.strip()
-    return given
+        headers[name.strip()] = value.strip()
+    return headers

@@ -154,7 +154,7 @@ def again(context: PageContext, conversation_id: str, flash: str = "") -> PageRe
 def _wanted(context: PageContext) -> threads.Wanted:
     """The filters in the address; what cannot be meant is left out."""
     query = context.query
-    place = query.text("show") if query.text("show") in _PLACES else None
+    look = query.text("show") if query.text("show") in _PLACES else None
     bot_id = query.text("bot") if is_id("bot", query.text("bot")) else ""
     tag = " ".join(query.text("tag").split()).lower()[:40]
-    return threads.Wanted(cast(threads.Place | None, place), bot_id, tag, query.text("sort") == "longest")
+    return threads.Wanted(cast(threads.Place | None, look), bot_id, tag, query.text("sort") == "longest")

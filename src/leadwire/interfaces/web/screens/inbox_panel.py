@@ -49,8 +49,8 @@ async def add_lead(context: PageContext, conversation_id: str) -> PageResponse:
     """Make a lead of a visitor who has said how to reach them, as the flow would."""
     if (await reads.detail(context.workspace, conversation_id)).lead is not None:
         raise Conflict("This visitor is a lead already.", code="lead_known")
-    given = {name: context.form.text(name) for name in ("email", "name") if context.form.text(name)}
-    lead = await conversations.capture_lead(context.workspace, conversation_id, body.fields(given, LeadPatch))
+    values = {name: context.form.text(name) for name in ("email", "name") if context.form.text(name)}
+    lead = await conversations.capture_lead(context.workspace, conversation_id, body.fields(values, LeadPatch))
     context.entry.subject, context.entry.detail = lead.id, conversation_id
     if lead.conversation_id == conversation_id:
         return inbox.again(context, conversation_id, "The visitor is a lead now.")

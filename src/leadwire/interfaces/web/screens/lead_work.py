@@ -32,8 +32,8 @@ async def columns(context: PageContext) -> PageResponse:
 async def save_view(context: PageContext) -> PageResponse:
     """The present filters, order and columns, under a name."""
     wanted, shared = context.query_as(LeadSearch), context.form.on("shared")
-    given = {name: str(value) for name in _KEPT if (value := getattr(wanted, name)) != getattr(_ALL, name)}
-    query, name = urlencode(given), context.form.text("name")
+    values = {name: str(value) for name in _KEPT if (value := getattr(wanted, name)) != getattr(_ALL, name)}
+    query, name = urlencode(values), context.form.text("name")
     context.entry.detail = f"{name}{', for everybody' if shared else ''}"
     chosen = context.form.all("column")
     view = await views.save(context.workspace, context.me.user_id, name, query, chosen, shared=shared)
@@ -88,7 +88,7 @@ async def _begin(context: PageContext, kind: changes.Kind, field: str = "", valu
 @screen("/leads/bulk/{bulk_id}", role="agent")
 async def bulk(context: PageContext, bulk_id: str) -> PageResponse:
     """How far a change of many leads has come. It goes on when this page is left."""
-    people = {one.id: one.called for one in await accounts.users(context.workspace)}
+    people = {user.id: user.called for user in await accounts.users(context.workspace)}
     return await context.render("leads/bulk.html", job=await reads.one(context.workspace, bulk_id), people=people)
 
 

@@ -45,7 +45,7 @@ async def leads(context: PageContext) -> PageResponse:
         view=view,
         columns=view["columns"] if view else columns,
         fields=await reads.field_names(context.workspace),
-        running=await bulk_changes.running(workspace=context.workspace),
+        running=await bulk_changes.running(context.workspace),
         custom=custom_fields,
         as_text=fields.as_text,
         most_columns=view_changes.MOST_COLUMNS,
@@ -140,7 +140,7 @@ async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) 
 
 async def _actors(workspace: str) -> dict[str, str]:
     """Who makes changes, by id."""
-    people = {one.id: one.called for one in await accounts.users(workspace)}
+    people = {user.id: user.called for user in await accounts.users(workspace)}
     keys = {one.id: f"API key {one.name}" for one in await accounts.listed(workspace)}
     return {**people, **keys, actor.VISITOR: "the visitor"}
 

@@ -65,7 +65,7 @@ async def overview(context: PageContext) -> PageResponse:
 
 async def _webhooks(workspace: str) -> stats.Stats | None:
     """Return how all endpoints together do; None where there are none."""
-    figures = await stats.of(workspace, [one.id for one in await reads.endpoints(workspace)])
+    figures = await stats.of(workspace, [endpoint.id for endpoint in await reads.endpoints(workspace)])
     return stats.together(list(figures.values())) if figures else None
 
 

@@ -64,36 +64,36 @@ _NOW: Final = (Column("Now"), Column("Before"), Column("Change", "change"))
 async def reports(context: PageContext) -> PageResponse:
     """Everything of a period. Days are UTC."""
     shown, names, since = await period(context)
-    found = await _all(context.workspace, shown, names, since, _MOST)
-    return await context.render("reports.html", shown=shown, bots=names, reports=found)
+    tables = await _all(context.workspace, shown, names, since, _MOST)
+    return await context.render("reports.html", shown=shown, bots=names, reports=tables)
 
 
 @screen("/reports/{key}/csv")
 async def report_file(context: PageContext, key: str) -> PageResponse:
     """One of them as a file."""
-    found = await _all(context.workspace, *await period(context), _FILE)
-    if (one := next((one for one in found if one.key == key), None)) is None:
+    tables = await _all(context.workspace, *await period(context), _FILE)
+    if (table := next((table for table in tables if table.key == key), None)) is None:
         raise NotFound("There is no such report.")
-    head = tuple(column.name for column in one.columns)
-    return context.download(f"{key}.csv", "text/csv", exported.table([head, *map(tuple, one.rows)]))
+    head = tuple(column.name for column in table.columns)
+    return context.download(f"{key}.csv", "text/csv", exported.table([head, *map(tuple, table.rows)]))
 
 
-async def _all(workspace: str, shown: PeriodQuery, names: dict[str, str], since: datetime, most: int) -> list[Report]:
-    length = timedelta(days=shown.days)
-    sums = await figures.sums(workspace, shown.bot_id, since.date(), shown.days)
+async def _all(workspace: str, query: PeriodQuery, names: dict[str, str], since: datetime, most: int) -> list[Report]:
+    length = timedelta(days=query.days)
+    sums = await figures.sums(workspace, query.bot_id, since.date(), query.days)
     found = [_funnel(sums)]
-    if shown.bot_id:
-        found.append(await _steps(workspace, shown.bot_id, await figures.steps(workspace, shown.bot_id, since)))
+    if query.bot_id:
+        found.append(await _steps(workspace, query.bot_id, await figures.steps(workspace, query.bot_id, since)))
     elif len(names) > 1:
         found.append(_bots(names, await figures.by_bot(workspace, since.date())))
     found += [
         _origins("sources", "Website", sums, "source", most),
         _origins("campaigns", "Campaign", sums, "campaign", most),
     ]
-    now = await conversations.responses(workspace, shown.bot_id, since, clock.now())
-    before = await conversations.responses(workspace, shown.bot_id, since - length, since)
-    found.append(_people(now, before, await conversations.waiting(workspace, shown.bot_id)))
-    found.append(_ratings(await conversations.ratings(workspace, shown.bot_id, since, length)))
+    now = await conversations.responses(workspace, query.bot_id, since, clock.now())
+    before = await conversations.responses(workspace, query.bot_id, since - length, since)
+    found.append(_people(now, before, await conversations.waiting(workspace, query.bot_id)))
+    found.append(_ratings(await conversations.ratings(workspace, query.bot_id, since, length)))
     return found
 
 
@@ -167,10 +167,10 @@ def _people(now: conversations.Responses, before: conversations.Responses, waiti
 
 
 def _ratings(found: dict[int, tuple[int, int]]) -> Report:
-    totals = [sum(pair[place] for pair in found.values()) for place in (0, 1)]
+    totals = [sum(pair[index] for pair in found.values()) for index in (0, 1)]
     means = [
-        sum(rating * pair[place] for rating, pair in found.items()) / totals[place] if totals[place] else None
-        for place in (0, 1)
+        sum(rating * pair[index] for rating, pair in found.items()) / totals[index] if totals[index] else None
+        for index in (0, 1)
     ]
     rows: list[Sequence[Cell]] = [
         (f"{rating} of 5", now, _share(now, totals[0]), before, _change(now, before))

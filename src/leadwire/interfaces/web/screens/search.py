@@ -6,9 +6,9 @@ from msgspec import Meta, Struct
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.search import asked as words
+from leadwire.domain.search import query as words
 from leadwire.domain.search import reads
-from leadwire.domain.search.asked import Kind
+from leadwire.domain.search.query import Kind
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import screen
 
@@ -30,8 +30,8 @@ async def search(context: PageContext) -> PageResponse:
     may: list[Kind] = ["conversation", "note", "lead"] if context.may("agent") else ["conversation", "lead"]
     kinds = [kind for kind in may if kind in asked.only and wanted.kind in ("", kind)] if asked else []
     limit = _OF_ONE if wanted.kind else _OF_ALL
-    found = {kind: await reads.page(context.workspace, kind, asked, wanted.after, limit) for kind in kinds}
-    ids = {kind: page.items for kind, page in found.items()}
+    pages = {kind: await reads.page(context.workspace, kind, asked, wanted.after, limit) for kind in kinds}
+    ids = {kind: page.items for kind, page in pages.items()}
     if asked:
         context.note_read("search.listed")
     return await context.render(
@@ -39,11 +39,11 @@ async def search(context: PageContext) -> PageResponse:
         wanted=wanted,
         asked=asked,
         kinds=may,
-        found=found,
+        found=pages,
         conversations=await reads.conversations(context.workspace, ids.get("conversation", []), asked),
         notes=await reads.notes(context.workspace, ids.get("note", [])),
         leads=await reads.leads(context.workspace, ids.get("lead", []), asked),
-        people={one.id: one.called for one in await accounts.users(context.workspace)} if ids.get("note") else {},
+        people={user.id: user.called for user in await accounts.users(context.workspace)} if ids.get("note") else {},
         bots=names,
         filters=words.FILTERS,
         walked=reads.WALKED,

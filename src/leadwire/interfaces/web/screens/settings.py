@@ -25,8 +25,8 @@ _LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in
 @screen("/keys", role="admin")
 async def keys(context: PageContext) -> PageResponse:
     """Every key of the workspace, and the form for a new one."""
-    found = await reads.listed(context.workspace)
-    return await context.render("keys/list.html", keys=found, scopes=SCOPES, lives=_lives(), overlaps=_OVERLAPS)
+    listed = await reads.listed(context.workspace)
+    return await context.render("keys/list.html", keys=listed, scopes=SCOPES, lives=_lives(), overlaps=_OVERLAPS)
 
 
 @action("/keys", shown_on=keys, confirmed=True, audit="api_key.created")
@@ -86,13 +86,13 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
 async def audit_log(context: PageContext) -> PageResponse:
     """Who did what, when, to which object, from where: one page of it, newest first."""
     wanted = context.query_as(log.LogQuery)
-    found = await log.page(context.workspace, wanted)
+    page = await log.page(context.workspace, wanted)
     return await context.render(
         "audit.html",
         wanted=wanted,
-        entries=found.items,
-        after=found.after,
-        names={one.email: one.called for one in await reads.users(context.workspace)},
+        entries=page.items,
+        after=page.after,
+        names={user.email: user.called for user in await reads.users(context.workspace)},
         actors=await log.named(context.workspace, "actor"),
         actions=await log.named(context.workspace, "action"),
     )

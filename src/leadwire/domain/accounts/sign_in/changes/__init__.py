@@ -154,7 +154,7 @@ async def _begin(login_id: str, browser: Browser, invitation: str, how: str = ""
     async with db.transaction():
         joined = await joining.join(invitation, login_id, browser.address) if invitation else ""
         accounts = await _ACCOUNTS.rows(login=login_id)
-        if accounts and all(one["suspended"] for one in accounts):
+        if accounts and all(account["suspended"] for account in accounts):
             raise await closed.reason(accounts[0]["workspace_id"])
         user_id, workspace, email = _chosen(accounts, browser, joined)
         telemetry.set_workspace(workspace)
@@ -169,7 +169,9 @@ def _chosen(accounts: Sequence[db.Row], browser: Browser, joined: str) -> tuple[
     """
     if not accounts:
         raise Invalid("This account has just been removed.")
-    opened = [one for one in accounts if one["id"] == joined or not (one["suspended"] or one["barred"])]
+    opened = [
+        account for account in accounts if account["id"] == joined or not (account["suspended"] or account["barred"])
+    ]
     if not opened:
         raise Invalid("Your team signs in by single sign-on, and passwords are off.")
     opened.sort(key=lambda one: (one["id"] != joined, not networks.overlap(browser.address, one["networks"])))

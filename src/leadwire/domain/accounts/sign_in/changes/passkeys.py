@@ -107,13 +107,13 @@ async def creation_options(person: Person, site: Site) -> tuple[str, str]:
     if person.provider:
         raise Conflict("You signed in through a provider, which has passkeys of its own. Sign in by password first.")
     challenge, ticket = _challenge("make", person.login_id)
-    known = [
+    excluded = [
         PublicKeyCredentialDescriptor(credential, transports=[AuthenticatorTransport(name) for name in transports])
         for credential, transports in await _KNOWN.rows(login=person.login_id)
     ]
     options = webauthn.generate_registration_options(
         rp_id=site.host, rp_name="Leadwire", user_id=person.login_id.encode(), user_name=person.email,
-        challenge=challenge, timeout=PATIENCE * 1000, authenticator_selection=_VERIFIED, exclude_credentials=known,
+        challenge=challenge, timeout=PATIENCE * 1000, authenticator_selection=_VERIFIED, exclude_credentials=excluded,
     )  # fmt: skip
     return webauthn.options_to_json(options), ticket
 
@@ -144,7 +144,7 @@ async def add(person: Person, name: str, answer: Answer) -> None:
             Conflict("This passkey is here already."),
             id=passkey_id, user_id=login_id, name=name, credential_id=made.credential_id,
             public_key=made.credential_public_key, sign_count=made.sign_count, backed_up=made.credential_backed_up,
-            transports=[one.value for one in credential.response.transports or ()],
+            transports=[transport.value for transport in credential.response.transports or ()],
             created_at=clock.now(), last_used_at=None,
         )  # fmt: skip
         await sessions.end_all(login_id, but=person.session_id)
@@ -161,27 +161,27 @@ async def owner(answer: Answer) -> str:
         credential = helpers.parse_authentication_credential_json(answer.credential)
     except _MALFORMED as error:
         raise refused from error
-    known = await _FIND.one(refused, credential_id=credential.raw_id)
+    row = await _FIND.one(refused, credential_id=credential.raw_id)
     try:
-        if credential.response.user_handle != known["user_id"].encode():
+        if credential.response.user_handle != row["user_id"].encode():
             raise ValueError("another user")
         used = webauthn.verify_authentication_response(
             credential=credential, expected_challenge=challenge, expected_rp_id=answer.site.host,
-            expected_origin=answer.site.origin, credential_public_key=known["public_key"],
+            expected_origin=answer.site.origin, credential_public_key=row["public_key"],
             credential_current_sign_count=0,  # compared below, where a lower one is logged
             require_user_verification=True,
         )  # fmt: skip
         _refuse_frames(credential.response.client_data_json)
     except _MALFORMED as error:
-        tries.failed(known["workspaces"], known["email"], "passkey refused", answer.address)
+        tries.failed(row["workspaces"], row["email"], "passkey refused", answer.address)
         raise refused from error
-    count, before = used.new_sign_count, known["sign_count"]
-    if not await _USE.row(id=known["id"], count=count, backed_up=used.credential_backed_up, at=at):
+    count, before = used.new_sign_count, row["sign_count"]
+    if not await _USE.row(id=row["id"], count=count, backed_up=used.credential_backed_up, at=at):
         if count <= before and before:  # a copy of the key may be in use
-            telemetry.log("passkey.count_went_back", level=logging.WARNING, passkey=known["id"], was=before, now=count)
-        tries.failed(known["workspaces"], known["email"], "passkey refused: used before", answer.address)
+            telemetry.log("passkey.count_went_back", level=logging.WARNING, passkey=row["id"], was=before, now=count)
+        tries.failed(row["workspaces"], row["email"], "passkey refused: used before", answer.address)
         raise refused
-    return str(known["user_id"])
+    return str(row["user_id"])
 
 
 async def remove(login_id: str, passkey_id: str) -> str:

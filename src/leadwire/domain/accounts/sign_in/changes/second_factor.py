@@ -181,9 +181,9 @@ def _place(login_id: str) -> str:
 def _step_of(secret: str, code: str) -> int | None:
     """The step that `code` is the code of, if it is of one that may be now. Raise Invalid for no secret of ours."""
     given, now = "".join(code.split()).encode(), int(clock.now().timestamp()) // _STEP
-    made = _totp(secret)
+    totp = _totp(secret)
     steps = (now + drift for drift in _DRIFT)
-    return next((step for step in steps if hmac.compare_digest(made.generate(step * _STEP), given)), None)
+    return next((step for step in steps if hmac.compare_digest(totp.generate(step * _STEP), given)), None)
 
 
 def _totp(secret: str) -> TOTP:

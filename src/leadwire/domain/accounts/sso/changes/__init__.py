@@ -83,7 +83,7 @@ async def add(workspace: str, name: str, issuer: str) -> str:
 
 async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
     """Set a provider up. Return what changed, for the audit log. Raise NotFound, Invalid."""
-    domains = list(dict.fromkeys(one.lower().removeprefix("@") for one in setup.domains))
+    domains = list(dict.fromkeys(domain.lower().removeprefix("@") for domain in setup.domains))
     if not 0 < len(domains) <= _MOST:
         raise invalid_field("/domains", "wrong_value", f"1 to {_MOST} domains, such as example.com.")
     if len(setup.roles) > _MOST or (setup.roles and not setup.role_claim):
@@ -92,7 +92,7 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
     secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
     async with db.transaction():
         before = await reads.one(provider_id, workspace)
-        added = {one for one in domains if one not in before.domains}
+        added = {domain for domain in domains if domain not in before.domains}
         if unproven := added - await counting(workspace, added):
             message = f"{min(unproven)} is not proven: add it under Single sign-on, Domains."
             raise invalid_field("/domains", "not_proven", message)
@@ -163,8 +163,8 @@ async def set_break_glass(workspace: str, user_id: str, *, on: bool) -> str:
 
 async def _locked(workspace: str) -> bool:
     """Whether single sign-on is enforced. Changes of this come one after the other. Raise NotFound."""
-    found = await _LOCK.one(NotFound(f"There is no workspace {workspace}."), workspace=workspace)
-    return bool(found["sso_enforced"])
+    row = await _LOCK.one(NotFound(f"There is no workspace {workspace}."), workspace=workspace)
+    return bool(row["sso_enforced"])
 
 
 def _text(name: str, text: str) -> str:

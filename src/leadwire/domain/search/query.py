@@ -57,13 +57,13 @@ class Asked(Struct):
         """Return tsqueries, as texts, that all have to be true of documents of a kind. The last word may be the
         beginning of a longer one, in leads any part of a name or address.
         """
-        found = [documents.all_of([one]) for one in (documents.of_kind(kind, workspace), *self.marks)]
+        queries = [documents.all_of([one]) for one in (documents.of_kind(kind, workspace), *self.marks)]
         for place, (text, exact) in enumerate(self.terms, 1):
             part = documents.contained(text) if kind == "lead" and not exact else None
             beginning = not (exact or part) and place == len(self.terms)
             ways = (documents.row_of(text, beginning=beginning), part)
-            found.append(f"({' | '.join(filter(None, ways))})")
-        return found
+            queries.append(f"({' | '.join(filter(None, ways))})")
+        return queries
 
     def lexemes(self, workspace: str, kind: Kind) -> str:
         """Return the tsquery, as text, for documents of a kind."""
@@ -92,8 +92,8 @@ class Asked(Struct):
 
 def terms(text: str) -> list[Term]:
     """Read words and phrases, without filters."""
-    found = ((part["phrase"], part["word"]) for part in _TERM.finditer(text))
-    return [Term(phrase or word, phrase is not None) for phrase, word in found if documents.words(phrase or word or "")]
+    pairs = ((part["phrase"], part["word"]) for part in _TERM.finditer(text))
+    return [Term(phrase or word, phrase is not None) for phrase, word in pairs if documents.words(phrase or word or "")]
 
 
 def parse(text: str, bots: Mapping[str, str]) -> Asked:
@@ -135,10 +135,10 @@ def _filter(asked: Asked, name: str, value: str, bots: Mapping[str, str]) -> lis
 
 def _day(text: str) -> datetime | None:
     try:
-        found = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         return None
-    return found if found.year < MAXYEAR else None  # the day after has to be one, too
+    return day if day.year < MAXYEAR else None  # the day after has to be one, too
 
 
 def _bot(wanted: str, bots: Mapping[str, str]) -> str | None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from leadwire.domain.search import documents
-from leadwire.domain.search.asked import MOST, Piece, parse
+from leadwire.domain.search.query import MOST, Piece, parse
 
 BOTS = {"bot_1": "Sales bot", "bot_2": "Support"}
 

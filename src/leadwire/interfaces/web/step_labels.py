@@ -46,14 +46,14 @@ def label(field: Field, inside: str) -> str:
 @functools.cache
 def listed(inside: str, name: str) -> dict[str, str]:
     """What may stand in a field of the flow that has a list, and how it is called. Other texts may stand there, too."""
-    places = sorted(one for one in hours.zones() if "/" in one and not one.startswith(("Etc/", "posix/", "right/")))
+    places = sorted(zone for zone in hours.zones() if "/" in zone and not zone.startswith(("Etc/", "posix/", "right/")))
     lists = {"locale": LANGUAGES, "timezone": {one: one.replace("_", " ") for one in ("UTC", *places)}}
     return lists.get(name, {}) if inside == "flow" else {}
 
 
 def answers(steps: Sequence[Step]) -> dict[str, dict[str, str]]:
     """What each question with answers can be compared with, by its variable: the value, and how it is called."""
-    asked = ((variables.name(one), one["options"]) for one in steps if isinstance(one.get("options"), list))
+    asked = ((variables.name(step), step["options"]) for step in steps if isinstance(step.get("options"), list))
     return {
         name: {
             str(row.get("value", row["label"])): str(row["label"])
@@ -109,7 +109,7 @@ def named(step: Step) -> str:
 
 def known(steps: Sequence[Step]) -> dict[str, str]:
     """Every variable that texts and conditions can use, with what it holds."""
-    asked = {variables.name(one): " ".join(text(one).split())[:48] for one in steps if one.get("type") == "ask"}
+    asked = {variables.name(step): " ".join(text(step).split())[:48] for step in steps if step.get("type") == "ask"}
     return {name: f"{name}: {about}" if about else name for name, about in asked.items()} | {
         name: _WORDS["derived"].get(name, word(name)) for name in sorted(DERIVED)
     }

@@ -15,6 +15,7 @@ from typing import Any
 from ops.chaos.journal import free_port
 
 from leadwire_development.embedded import Services
+from tests.forks import forks
 from tests.waiting import eventually, until
 
 COMMAND = (sys.executable, "-m", "leadwire")
@@ -32,15 +33,7 @@ def environment(**settings: str) -> dict[str, str]:
 
 def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """One command, run to its end."""
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        env=environment(**settings),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    return forks().run(arguments, environment(**settings))
 
 
 def refused(result: subprocess.CompletedProcess[str]) -> str:

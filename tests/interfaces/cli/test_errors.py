@@ -17,7 +17,6 @@ from leadwire import __main__ as main
 from leadwire.infrastructure.errors import OperatorError
 from leadwire_development.embedded import Services
 from tests.flows.commands import COMMAND, data_directory, free_port, refused, run
-from tests.interfaces.cli.forks import Forks
 
 NOWHERE = "postgresql://nobody@127.0.0.1:{port}/leadwire"
 KEY = base64.b64encode(bytes(32)).decode()
@@ -38,10 +37,10 @@ AllAtOnce = Callable[[Commands], Iterator[tuple[str, Any]]]
 @pytest.fixture(scope="module")
 def all_at_once() -> Iterator[AllAtOnce]:
     """Each command's text beside its result; the processes run side by side."""
-    with Forks() as forks, ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(4) as pool:
 
         def each(commands: Commands) -> Iterator[tuple[str, Any]]:
-            results = pool.map(lambda one: forks.run(*one[0], **one[1]), commands)
+            results = pool.map(lambda one: run(*one[0], **one[1]), commands)
             yield from zip([" ".join(command) for command, _ in commands], results, strict=True)
 
         yield each

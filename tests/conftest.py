@@ -27,6 +27,7 @@ os.environ |= {
 
 import contextlib  # noqa: E402 - the settings come first
 import importlib  # noqa: E402
+import itertools  # noqa: E402
 
 import argon2  # noqa: E402
 import httpx  # noqa: E402
@@ -93,6 +94,23 @@ def pytest_collection(session: pytest.Session) -> None:
                 importlib.import_module(".".join(name.parts))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each worker begins with modules that start processes: nothing that takes long is begun when all else is done."""
+    worker = getattr(config, "workerinput", None)
+    long: list[list[pytest.Item]] = []
+    others: list[list[pytest.Item]] = []
+    for _, grouped in itertools.groupby(items, key=lambda item: item.path):
+        module = list(grouped)
+        (long if any(item.get_closest_marker("flow") for item in module) else others).append(module)
+    if worker:
+        shares: list[list[pytest.Item]] = [[] for _ in range(worker["workercount"])]
+        for number, module in enumerate(long):
+            shares[number % len(shares)] += module
+        for module in others:
+            min(shares, key=len).extend(module)
+        items[:] = itertools.chain(*shares)
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Services]:
     """This test session's own servers."""
@@ -151,6 +169,7 @@ async def database(connected: None) -> AsyncIterator[None]:
     yield
     # One that a failed test has not stopped would take the deliveries of the next.
     await left.end(left.loops() - before)
+    await left.written()
 
 
 @pytest.fixture

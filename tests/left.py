@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import leadwire
+from leadwire.infrastructure import redis_pool
 
 _SOURCE = str(Path(leadwire.__file__).parent)
 _OURS = tuple(f"{_SOURCE}/{package}/" for package in ("delivery", "processes", "infrastructure/jobs"))
@@ -34,6 +35,12 @@ async def end(tasks: set[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def written() -> None:
+    """Wait until what requests have left to be written has been: it is not written amid the next test."""
+    if tasks := {*redis_pool._background_tasks}:
+        await asyncio.wait(tasks, timeout=60)
 
 
 def _file(task: asyncio.Task[Any]) -> str:

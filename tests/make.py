@@ -83,7 +83,8 @@ async def stored() -> dict[str, list[str]]:
         """SELECT oid::regclass::text AS name FROM pg_class
            WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace ORDER BY 1"""
     )
-    return {
-        table["name"]: [row[0] for row in await db.rows(f"SELECT t::text FROM {table['name']} t ORDER BY 1")]
-        for table in tables
-    }
+    found: dict[str, list[str]] = {name: [] for (name,) in tables}
+    every = " UNION ALL ".join(f"SELECT '{name}', t::text FROM {name} t" for name in found)
+    for name, row in await db.rows(f"{every} ORDER BY 1, 2"):
+        found[name].append(row)
+    return found

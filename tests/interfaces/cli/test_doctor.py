@@ -201,6 +201,26 @@ def test_a_lease_with_little_to_spare_a_wide_network_and_a_readable_key_are_warn
 
 
 @pytest.mark.parametrize(
+    ("postgres", "other", "expected"),
+    [
+        ("postgresql:///leadwire?host=/run/postgresql", "unix:///run/redis.sock?db=0", []),
+        ("postgresql://a:b@localhost/leadwire", "redis://127.0.0.1:6379/0", []),
+        ("postgresql://a:b@db:5432/leadwire?sslmode=verify-full", "rediss+sentinel://one:26379,two/main", []),
+        ("postgresql://a:b@db/leadwire?sslmode=require", "redis://localhost.example/0", ["PostgreSQL", "Redis"]),
+        (
+            "postgresql://a:b@localhost,db/leadwire",
+            "redis+cluster://:b@[::1]:7000,[fd00::1]:7000",
+            ["PostgreSQL", "Redis"],
+        ),
+    ],
+)
+def test_a_server_elsewhere_is_reached_by_tls_that_is_verified(postgres: str, other: str, expected: list[str]) -> None:
+    chosen = read({"LEADWIRE_DATABASE_URL": postgres, "LEADWIRE_REDIS_URL": other, "LEADWIRE_SECRET_KEY": KEY})
+    found = {one.about: one.level for one in environment.check(chosen, {}) if one.about.startswith("way to ")}
+    assert {about for about, level in found.items() if level == "warning"} == {f"way to {name}" for name in expected}
+
+
+@pytest.mark.parametrize(
     ("told", "about", "level"),
     [
         ({}, None, None),

@@ -1,10 +1,12 @@
 """Settings, and the machine."""
 
+import re
 import resource
 import stat
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
@@ -23,12 +25,14 @@ _OTHER: Final = (
 _MARGIN: Final = 5.0  # seconds of a lease for what is not the request: signing, recording, a pause of the machine
 _BESIDE: Final = 64  # files that are open whatever the load
 _A_PRIVATE_KEY: Final = 0o077
+_NEAR: Final = re.compile(r"$|/|localhost(?::|$)|127\.|\[::1\]")
 
 
 def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     """Checks that need no server."""
     findings = [*_unknown(environ), _lease(settings), _key_file(settings), *_in_front(settings, environ)]
-    return [*findings, _networks(settings), _files(settings)]
+    ways = [_way("PostgreSQL", settings.database_url), _way("Redis", settings.redis_url)]
+    return [*findings, *ways, _networks(settings), _files(settings)]
 
 
 def _unknown(environ: Mapping[str, str]) -> list[Finding]:
@@ -79,6 +83,16 @@ def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
         unless(serves and not proxies, "trusted proxies", proxies or "none"),
         unless(bool(wide), "trusted networks", f"{', '.join(map(str, wide))} is wide" if wide else "narrow"),
     ]
+
+
+def _way(server: str, url: str) -> Finding:
+    """Whether who stands between could read and answer: TLS with a verified certificate, or no network between."""
+    parts = urlsplit(url)
+    hosts = parts.netloc.rpartition("@")[2] or "".join(parse_qs(parts.query).get("host", []))
+    away = [host for host in hosts.split(",") if not _NEAR.match(host)] if parts.scheme != "unix" else []
+    safe = parts.scheme.startswith("rediss") or parse_qs(parts.query).get("sslmode") == ["verify-full"]
+    says = "nobody is between" if not away else "TLS, verified" if safe else f"{', '.join(away)} in plain text"
+    return unless(bool(away) and not safe, f"way to {server}", says)
 
 
 def _networks(settings: Settings) -> Finding:

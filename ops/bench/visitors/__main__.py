@@ -23,11 +23,10 @@ from leadwire_development.embedded import Services, services
 from ops.bench.api import measure
 from ops.bench.visitors import guests
 
-_ALONE = 100  # conversations one after the other
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ops.bench.visitors", description=__doc__)
+    parser.add_argument("--alone", type=int, default=100, help="conversations one after the other")
     parser.add_argument("--talks", type=int, default=500)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--port", type=int, default=8750)
@@ -39,7 +38,7 @@ def main() -> None:
             bot = asyncio.run(_prepare(up.database_url))
             server = _serve(up, options.port)
             try:
-                asyncio.run(_run(options, bot, server.pid))
+                asyncio.run(_run(options, bot, server.pid, up.servers["PostgreSQL"].pid()))
             finally:
                 server.terminate()
                 server.wait(30)
@@ -80,23 +79,26 @@ def _serve(up: Services, port: int) -> "subprocess.Popen[bytes]":
     raise SystemExit("the server does not start")
 
 
-async def _run(options: argparse.Namespace, bot: str, pid: int) -> None:
+async def _run(options: argparse.Namespace, bot: str, pid: int, postgres: int) -> None:
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)  # one kept too long would be closed on us
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{options.port}", limits=limits, timeout=120) as client:
         took: list[float] = []
-        before = measure.cpu(pid)
-        for number in range(_ALONE):
+        before = measure.cpu(pid), measure.cpu(postgres)
+        for number in range(options.alone):
             await guests.talk(client, bot, number, took)
-        used = (measure.cpu(pid) - before) / len(took) * 1e3
-        print(f"one by one    {len(took)} turns: {_told(took)}; {used:.1f} ms of the server's CPU a turn")
+        used, used_by_postgres = _used(before, pid, postgres, took)
+        cost = f"{used:.2f} ms of CPU a turn, PostgreSQL {used_by_postgres:.2f}"
+        print(f"one by one    {len(took)} turns: {_told(took)}; {cost}")
 
         together: list[float] = []
-        numbers = range(_ALONE, _ALONE + options.talks)
-        start, before = time.perf_counter(), measure.cpu(pid)
+        numbers = range(options.alone, options.alone + options.talks)
+        start, before = time.perf_counter(), (measure.cpu(pid), measure.cpu(postgres))
         talks = await asyncio.gather(*(_guest(client.base_url, bot, number, together) for number in numbers))
-        took_all, used = time.perf_counter() - start, measure.cpu(pid) - before
-        rate = f"{len(together) / took_all:.0f} turns/s, {used / took_all:.0%} of a core"
-        print(f"all at once   {options.talks} conversations: {_told(together)}; {rate}; none refused")
+        took_all = time.perf_counter() - start
+        used, used_by_postgres = _used(before, pid, postgres, together)
+        cost = f"{used:.2f} ms of CPU a turn, PostgreSQL {used_by_postgres:.2f}"
+        rate = f"{len(together) / took_all:.0f} turns/s; longest {max(together):.0f} ms"
+        print(f"all at once   {options.talks} conversations: {_told(together)}; {rate}; {cost}; none refused")
 
         numbers = range(numbers.stop, numbers.stop + max(0, options.streams - options.talks))
         for number in numbers:
@@ -112,6 +114,11 @@ async def _guest(url: httpx.URL, bot: str, number: int, took: list[float]) -> tu
     """With a client of their own, as browsers have: a pool of httpx's looks through all its connections each time."""
     async with httpx.AsyncClient(base_url=url, timeout=120, verify=False, trust_env=False) as client:
         return await guests.talk(client, bot, number, took)
+
+
+def _used(before: tuple[float, float], pid: int, postgres: int, took: list[float]) -> tuple[float, float]:
+    """Milliseconds of CPU that the server and PostgreSQL have used for each turn."""
+    return (measure.cpu(pid) - before[0]) / len(took) * 1e3, (measure.cpu(postgres) - before[1]) / len(took) * 1e3
 
 
 def _memory(pid: int) -> float:

@@ -1,8 +1,9 @@
 """The outbox: what happened, written in the transaction that makes it true. Here and nowhere else.
 
-Either `Event.record` inside the transaction of the change, or `Event.record_with`, which makes the change and its
-event one statement. There is no third way in, so neither can exist without the other. The event's deliveries are part
-of the same statement, or a row of `outbox` is, for which the relay makes them; or neither, when no endpoint wants it.
+Either `Event.record` inside the transaction of the change, or `Event.record_with` and `record_with`, which make the
+change and its events one statement. There is no third way in, so neither can exist without the other. The event's
+deliveries are part of the same statement, or a row of `outbox` is, for which the relay makes them; or neither, when no
+endpoint wants it.
 """
 
 import functools
@@ -104,7 +105,7 @@ WITH {{change}}event AS (
     INSERT INTO outbox (event_id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at)
     SELECT id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at FROM way WHERE wanted AND NOT direct
 )
-SELECT id, CASE WHEN direct THEN endpoints END AS queued, wanted AND NOT direct AS left_to_relay FROM way"""
+SELECT way.id, CASE WHEN direct THEN endpoints END AS queued, wanted AND NOT direct AS left_to_relay FROM {{made}}"""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,6 +163,24 @@ async def record(events: Sequence[Event]) -> list[str]:
     return event_ids
 
 
+async def record_with(change: Statement, values: Mapping[str, object], events: Sequence[Event]) -> bool:
+    """Make a change and record its events, in this order, in a single statement.
+
+    `change` is CTEs; the one `changed` has a row if the change is made. `values` may hold more than it takes. Return
+    False, and record nothing, when it is not made.
+    """
+    start, recording = time.perf_counter(), _recording(change, alone=True)
+    members = [_values(event, ids.new("evt")) for event in events]
+    given: dict[str, object] = {name: [member[name] for member in members] for name in _GIVEN}
+    arguments = [values[name] for name in change.names]
+    made = await DB.fetch(recording.text, arguments + recording.arguments(given | {"direct": push.is_open()}))
+    known = {row["id"]: row for row in made}
+    for event, member in zip(events, members, strict=True):
+        if row := known.get(member["id"]):
+            _announce(event, row, start)
+    return bool(made)
+
+
 class _Member(NamedTuple):
     """The values of a change, and those of its event."""
 
@@ -208,12 +227,17 @@ def _announce(event: Event, made: Row, start: float) -> None:
 
 
 @functools.cache  # one for each change that exists in the code
-def _recording(change: Statement | None) -> Statement:
-    """The statement that makes changes and records their events: first the changes' own values, then `_GIVEN`."""
+def _recording(change: Statement | None, *, alone: bool = False) -> Statement:
+    """The statement that makes changes and records their events: first the changes' own values, then `_GIVEN`. What is
+    `alone` is made or not, with all its events.
+    """
     if change is None:
-        return sql(_RECORD.format(change="", changed=""))
-    text = _RECORD.format(change=f"changed AS ({change.text}), ", changed="WHERE id IN (SELECT event FROM changed)")
-    return sql(text, after=len(change.names))
+        return sql(_RECORD.format(change="", changed="", made="way"))
+    if alone:
+        parts = {"changed": "WHERE EXISTS (SELECT FROM changed)", "made": "changed LEFT JOIN way ON true"}
+        return sql(_RECORD.format(change=f"{change.text}, ", **parts), after=len(change.names))
+    parts = {"changed": "WHERE id IN (SELECT event FROM changed)", "made": "way"}
+    return sql(_RECORD.format(change=f"changed AS ({change.text}), ", **parts), after=len(change.names))
 
 
 @functools.cache

@@ -2,16 +2,18 @@
 
 from datetime import timedelta
 
+import asyncpg
 import pytest
 
 from leadwire.domain.bots import engine, figures, reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.figures import StepCount
 from leadwire.domain.bots.flow.parse import parse
-from leadwire.domain.bots.visitors import runtime
+from leadwire.domain.bots.visitors import store
 from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import clock, db
 from tests.domain.bots.conftest import Visitor
+from tests.domain.bots.visitors.test_runtime import BROKEN
 
 LOOP = """
 format = 1
@@ -80,11 +82,8 @@ async def test_a_turn_that_is_undone_is_not_counted(live, visitor, monkeypatch):
     await visitor.says("ada@example.com")
     before = await counted(live.id, "entered", "passed")
 
-    async def broken(*_):
-        raise RuntimeError
-
-    monkeypatch.setattr(runtime.turn.conversations, "hand_off", broken)
-    with pytest.raises(RuntimeError):
+    monkeypatch.setattr(store, "_STATE", BROKEN)
+    with pytest.raises(asyncpg.DivisionByZeroError):
         await visitor.says("l")
     assert await counted(live.id, "entered", "passed") == before
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from leadwire.domain.accounts import closed, keys
 from leadwire.domain.bots import schema
@@ -12,7 +13,11 @@ from leadwire.domain.bots.flow.parse import parse_stored
 from leadwire.domain.bots.look import Look, stored
 from leadwire.domain.bots.schema import BotNotFound, ChatClosed, LiveBot, VersionNotFound, VisitorSession
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
-from leadwire.domain.conversations.schema import AlreadyEnded
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.conversations.plan import COLUMNS, Known
+from leadwire.domain.conversations.schema import AlreadyEnded, ConversationNotFound
+from leadwire.domain.leads import schema as leads
+from leadwire.domain.leads.schema import StoredLead
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import if_given, named, param, sql, statement
 from leadwire.infrastructure.ids import is_id
@@ -43,19 +48,16 @@ _TWO_SOURCES: Final = statement(
     .order_by("version", ascending=False)
     .limit(2)
 )
-# A visitor's session with the state of its conversation, and whether its network is blocked, its workspace
-# suspended, an e-mail address known; how far an operator has read; and the version of the conversation's row.
-_SESSION: Final = """
-SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id,
+# A visitor's session with its conversation and lead, and whether its network is blocked and its workspace suspended.
+_SESSION: Final = f"""
+SELECT v.workspace_id, v.state, c.seen_by_agent_seq, c.xmin,
     EXISTS (SELECT 1 FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address),
     EXISTS (SELECT 1 FROM workspace w WHERE w.id = v.workspace_id AND w.suspended_at IS NOT NULL),
-    c.lead_id IS NOT NULL AND c.visitor_email IS NOT NULL, c.seen_by_agent_seq, c.xmin
+    (SELECT (version, {leads.COLUMNS}) FROM lead WHERE lead.id = c.lead_id), {", ".join(f"c.{one}" for one in COLUMNS)}
 FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
 _BY_TOKEN: Final = sql(f"{_SESSION} WHERE v.token_hash = :hash")
 _BY_START: Final = sql(f"{_SESSION} WHERE v.start_key = :key")
-_ONE_SESSION: Final = f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation"
-_BY_CONVERSATION: Final = sql(_ONE_SESSION)
-_LOCK: Final = sql(f"{_ONE_SESSION} FOR UPDATE OF c, v")
+_BY_CONVERSATION: Final = sql(f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation")
 _IDENTITY_SECRET: Final = statement(Bot.select("identity_secret").where(Bot.id == param("bot")))
 _BLOCKED_HERE: Final = BlockedVisitor.workspace_id == param("workspace")
 _BLOCKED: Final = statement(
@@ -174,29 +176,33 @@ async def origins(bot_or_conversation: str) -> list[str]:
 
 async def session_by_token(token: str) -> VisitorSession | None:
     """The session of a visitor's token."""
-    return await _session(await _BY_TOKEN.row(hash=keys.digest(token)))
+    row = await _BY_TOKEN.row(hash=keys.digest(token))
+    return await _session(row) if row else None
 
 
 async def session_by_start_key(key: bytes) -> VisitorSession | None:
     """The session that began with this start."""
-    return await _session(await _BY_START.row(key=key))
+    row = await _BY_START.row(key=key)
+    return await _session(row) if row else None
 
 
 async def session(workspace: str, conversation_id: str) -> VisitorSession | None:
     """The session of a conversation."""
-    return await _session(await _BY_CONVERSATION.row(workspace=workspace, conversation=conversation_id))
+    row = await _BY_CONVERSATION.row(workspace=workspace, conversation=conversation_id)
+    return await _session(row) if row else None
 
 
 async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSession:
-    """A session as it is now, with the flow that it began with; `lock` locks it and the conversation until the
+    """A session as it is now, with the flow that it began with; `lock` locks its conversation, and its lead, until the
     transaction ends. Raise Conflict when it is gone.
     """
-    read = _LOCK if lock else _BY_CONVERSATION
-    row = await read.row(workspace=before.workspace, conversation=before.conversation_id)
-    found = await _session(row, before.flow)
-    if found is None:
-        raise AlreadyEnded
-    return found
+    try:
+        if lock:
+            await conversations.lock(*before.place, lead=True)
+    except ConversationNotFound:
+        raise AlreadyEnded from None
+    row = await _BY_CONVERSATION.one(AlreadyEnded(), workspace=before.workspace, conversation=before.conversation_id)
+    return await _session(row, before.flow)
 
 
 async def identity_secret(bot_id: str) -> bytes | None:
@@ -234,10 +240,11 @@ async def consents_of(workspace: str, lead_id: str) -> list[schema.Consent]:
     return [schema.Consent(*clock.texts(row)) for row in await _CONSENTS.rows(workspace=workspace, lead=lead_id)]
 
 
-async def _session(row: db.Row | None, followed: Flow | None = None) -> VisitorSession | None:
-    if row is None:
-        return None
-    workspace, conversation_id, bot_id, version, status, state, variables, *rest = row
-    at = msgspec.structs.replace(msgspec.json.decode(state, type=State), variables=msgspec.json.decode(variables))
-    followed = followed or await flow(workspace, bot_id, version or 0)
-    return VisitorSession(workspace, conversation_id, bot_id, followed, status, at, *rest)
+async def _session(row: db.Row, followed: Flow | None = None) -> VisitorSession:
+    workspace, state, seen, version, blocked, suspended, lead, *values = row
+    talk = dict(zip(COLUMNS, values, strict=True))
+    known = Known(workspace, talk, version, StoredLead(leads.from_row(lead[1:]), lead[0]) if lead else None)
+    at = structs.replace(msgspec.json.decode(state, type=State), variables=msgspec.json.decode(talk["variables"]))
+    followed = followed or await flow(workspace, talk["bot_id"], talk["flow_version"] or 0)
+    place = (workspace, talk["id"], talk["bot_id"], followed, talk["status"], at, talk["lead_id"], known)
+    return VisitorSession(*place, blocked, suspended, None not in (talk["lead_id"], talk["visitor_email"]), seen)

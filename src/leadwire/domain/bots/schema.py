@@ -5,6 +5,7 @@ from msgspec import Struct, field
 from leadwire.domain.bots.engine import Prompt, State
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.look import Look
+from leadwire.domain.conversations.plan import Known
 from leadwire.domain.conversations.schema import Status, StoredMessage
 from leadwire.infrastructure.errors import NotFound, WorkspaceSuspended
 
@@ -97,6 +98,8 @@ class VisitorSession(Struct, frozen=True):
     status: Status
     state: State
     lead_id: str | None
+    known: Known
+    """The conversation, and the lead."""
     blocked: bool = False
     suspended: bool = False
     """Whether the workspace is."""
@@ -104,8 +107,6 @@ class VisitorSession(Struct, frozen=True):
     """Whether the visitor has given an e-mail address."""
     seen: int = 0
     """How far an operator has read."""
-    version: int | None = None
-    """Of the conversation's row; None: it has just been made."""
 
     @property
     def place(self) -> tuple[str, str]:

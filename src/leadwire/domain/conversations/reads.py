@@ -9,10 +9,12 @@ from msgspec import structs
 
 from leadwire.delivery.feed.events import StoredEvent, about
 from leadwire.domain.conversations import schema
+from leadwire.domain.conversations.plan import COLUMNS, Known
 from leadwire.domain.conversations.schema import MAX_MESSAGES, Conversation, ConversationDetail, Status, StoredMessage
 from leadwire.domain.conversations.table import Conversation as Table
 from leadwire.domain.conversations.table import ConversationNote, Message, SavedReply
 from leadwire.domain.leads import schema as leads
+from leadwire.domain.leads.reads import stored as stored_lead
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Keyset
 from leadwire.domain.listing.listing import Figures, Listing
 from leadwire.domain.listing.queries import PageQuery, SearchQuery
@@ -44,6 +46,8 @@ SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
     (SELECT ({leads.COLUMNS}) FROM lead WHERE lead.id = c.lead_id),
     {schema.METADATA_COLUMNS}
 FROM conversation c WHERE workspace_id = :workspace AND id = :id""")
+_LOCK: Final = sql(f"""
+SELECT {", ".join(COLUMNS)}, xmin FROM conversation WHERE workspace_id = :workspace AND id = :id FOR UPDATE""")
 _NEWEST: Final = Keyset(
     make=schema.from_row,
     table="conversation",
@@ -130,6 +134,16 @@ _MINE: Final = "SELECT count(*) FROM conversation WHERE workspace_id = :workspac
 # How many conversations began on each day (UTC); in how many a person was asked for. Each from one index.
 by_day: Final = Figures(f"{_MINE} AND {{on}}", by_day=True).rows
 handed_off: Final = Figures(f"{_MINE} AND created_at >= :since AND handoff_requested_at IS NOT NULL").rows
+
+
+async def lock(workspace: str, conversation_id: str, *, lead: bool = False) -> Known:
+    """A conversation, locked until the open transaction ends; with `lead`, that of its visitor as well, in this order.
+    Raise ConversationNotFound.
+    """
+    *values, version = await _LOCK.one(schema.ConversationNotFound(), workspace=workspace, id=conversation_id)
+    row = dict(zip(COLUMNS, values, strict=True))
+    known = await stored_lead(workspace, row["lead_id"], lock=True) if lead and row["lead_id"] else None
+    return Known(workspace, row, version, known)
 
 
 async def detail(workspace: str, conversation_id: str) -> ConversationDetail:

@@ -34,9 +34,8 @@ class ConcurrentUpdate(Exception):
 
 
 class Told(Struct, frozen=True):
-    """What a visitor has said of themselves, and with which version of the conversation's row, if that matters."""
+    """What a visitor has said of themselves."""
 
-    version: int | None = None
     variables: Mapping[str, object] | None = None
     """The flow's."""
     email: str | None = None

@@ -12,12 +12,3 @@ UPDATE lead SET updated_at = free.updated_at, email = free.email, name = free.na
     company = free.company, score = free.score, custom_fields = free.custom_fields::json, version = lead.version + 1
 FROM free WHERE lead.ctid = free.place AND lead.workspace_id = free.workspace_id
 RETURNING free.event
-
--- known: the lead of a bot with this e-mail address or, when there is none to compare, this phone number
--- Its row is locked: one that another transaction gives another address meanwhile is not it.
-SELECT id FROM lead WHERE workspace_id = :workspace AND bot_id = :bot_id
-  AND (lower(email) = lower(:email) OR (:email::text IS NULL AND phone = :phone))
-ORDER BY created_at LIMIT 1 FOR UPDATE
-
--- one_at_a_time: take turns: nothing in the table keeps two leads from having one phone number
-SELECT pg_advisory_xact_lock(hashtextextended(:bot_id || :phone, 0))

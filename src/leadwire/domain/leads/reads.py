@@ -183,10 +183,6 @@ _FIND: Final = table.Lead.select(*COLUMNS.split(", "), table.Lead.version).where
 )
 _STORED: Final = statement(_FIND)
 _LOCKED: Final = statement(_FIND, "FOR UPDATE")
-# The lead of the same bot that has this e-mail address.
-_HOLDER: Final = sql("""
-SELECT other.id FROM lead JOIN lead other USING (workspace_id, bot_id)
-WHERE workspace_id = :workspace AND lead.id = :lead_id AND lower(other.email) = lower(:email)""")
 # The custom fields of the newest leads.
 _FIELDS: Final = sql("""
 SELECT key, count(*) FROM (SELECT custom_fields FROM lead WHERE workspace_id = :workspace
@@ -227,8 +223,3 @@ async def with_email(workspace: str, email: str) -> list[Lead]:
     """Return the leads with this address (compared without case), one of each bot at most, newest first."""
     found = await _WITH_EMAIL.rows(workspace=workspace, email=email.strip())
     return sorted((from_row(row) for row in found), key=lambda lead: lead.created_at, reverse=True)
-
-
-async def holder_of_email(workspace: str, lead_id: str, email: str) -> str | None:
-    """Return the id of the lead of the same bot that has this address (compared without case)."""
-    return await _HOLDER.value(workspace=workspace, lead_id=lead_id, email=email)  # type: ignore[no-any-return]

@@ -144,6 +144,13 @@ def custom_fields(lead: Lead) -> dict[str, FieldValue]:
     return msgspec.json.decode(fields) if isinstance(fields, msgspec.Raw) else fields
 
 
+def contents(lead: Lead) -> dict[str, Any]:
+    """What may be changed of a lead, as columns."""
+    names = ("email", "name", "phone", "company", "score")
+    custom = msgspec.json.encode(lead.custom_fields).decode()
+    return {name: getattr(lead, name) for name in names} | {"custom_fields": custom}
+
+
 def too_large(fields: dict[str, FieldValue]) -> bool:
     """Whether custom fields are more bytes than a lead may have."""
     return len(msgspec.json.encode(fields)) > MAX_CUSTOM_BYTES

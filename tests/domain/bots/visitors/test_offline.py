@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from leadwire.domain.accounts import reads
-from leadwire.domain.bots.visitors import runtime, turn
-from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.bots.visitors import decide, runtime
+from leadwire.domain.conversations import plan
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.privacy import changes as privacy
@@ -120,7 +120,7 @@ async def test_an_erasure_takes_the_words_along(workspace, visitor):
     ],
 )
 def test_an_address_is_found_among_words(text, found):
-    assert turn._address(text) == found
+    assert decide._address(text) == found
 
 
 async def test_who_waits_in_a_full_conversation_is_told_that_it_is_full(visitor):
@@ -134,15 +134,14 @@ async def test_who_waits_in_a_full_conversation_is_told_that_it_is_full(visitor)
 @pytest.mark.parametrize("text", ["@" * 4000, "a@" * 2000, "a" * 4000, "a@b " * 1000, "@." * 2000])
 def test_no_text_takes_long_to_look_through(text):
     start = time.thread_time()  # what it computes, not what others do meanwhile
-    assert turn._address(text) is None
+    assert decide._address(text) is None
     assert time.thread_time() - start < 1
 
 
 async def test_in_a_full_conversation_a_person_can_still_be_asked_for(workspace, visitor, monkeypatch):
     await visitor.says("hm")
     said = await db.value("SELECT messages_count FROM conversation")
-    for module in (conversations, turn):
-        monkeypatch.setattr(module, "MAX_MESSAGES", said + 1)
+    monkeypatch.setattr(plan, "MAX_MESSAGES", said + 1)
     assert len((await runtime.hand_off(await visitor.visit())).messages) == 1
     detail = await conversation_reads.detail(workspace, visitor.conversation)
     assert (detail.status, len(detail.messages)) == ("handoff", said + 1)

@@ -1,24 +1,12 @@
-"""What visitors consent to: recorded in their turn, withdrawn by whoever they told."""
+"""What visitors consent to, which their turn records: withdrawn by whoever they told, and kept."""
 
 from collections.abc import Sequence
 
-from leadwire.domain.bots.engine import Consented
-from leadwire.domain.bots.schema import VisitorSession
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import NotFound
 
-_ADD, _SET_LEAD, _KEEP, _WITHDRAW = named(__file__, "add set_lead keep withdraw")
-
-
-async def record(session: VisitorSession, answers: Sequence[Consented], lead_id: str | None) -> None:
-    """Record the consents of a turn, in its transaction, once its lead is stored."""
-    place = {"workspace": session.workspace, "conversation": session.conversation_id}
-    if answers:
-        arrays = {name: [getattr(one, name) for one in answers] for name in Consented.__struct_fields__}
-        await _ADD.rows(id=[ids.new("cons") for _ in answers], **arrays, **place, now=clock.now())
-    if session.lead_id is None and lead_id is not None and session.flow.asks_consent:
-        await _SET_LEAD.rows(**place)
+_KEEP, _WITHDRAW = named(__file__, "keep withdraw")
 
 
 async def keep(workspace: str, conversation_ids: Sequence[str]) -> None:

@@ -1,15 +1,3 @@
--- add: a row for each answer, about the lead that the visitor has become, if any
-INSERT INTO consent (id, node, text, answer, given, workspace_id, conversation_id, lead_id, bot_id, flow_version,
-    created_at)
-SELECT new.*, c.workspace_id, c.id, c.lead_id, c.bot_id, c.flow_version, :now
-FROM unnest(:id::text[], :node::text[], :text::text[], :answer::text[], :given::bool[]) AS new, conversation c
-WHERE c.workspace_id = :workspace AND c.id = :conversation
-
--- set_lead: give a lead what they have consented to before they became one
-UPDATE consent SET lead_id = c.lead_id FROM conversation c
-WHERE c.workspace_id = :workspace AND c.id = :conversation AND c.lead_id IS NOT NULL
-  AND consent.conversation_id = c.id AND consent.lead_id IS NULL
-
 -- keep: keep what a lead has consented to in conversations that go
 UPDATE consent SET conversation_id = NULL
 WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids) AND lead_id IS NOT NULL

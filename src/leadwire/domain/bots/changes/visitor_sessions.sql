@@ -7,11 +7,6 @@ RETURNING conversation_id
 UPDATE visit SET nudged_at = (SELECT updated_at FROM conversation WHERE id = :conversation)
 WHERE conversation_id = :conversation
 
--- add_scores: one row for each rule that gave points; a rule counts once in a conversation
-INSERT INTO score_entry (node, label, points, conversation_id, workspace_id, created_at)
-SELECT *, :conversation, :workspace, :now FROM unnest(:node::text[], :label::text[], :points::int[])
-ON CONFLICT DO NOTHING
-
 -- block: block the network of a conversation's visitor, unless it has been erased
 INSERT INTO blocked_visitor (workspace_id, address, conversation_id, user_id, created_at)
 SELECT :workspace, address, :conversation_id, :user_id, :now FROM visit

@@ -11,7 +11,8 @@ from leadwire.domain.bots.flow.nodes import Ask, Flow
 from leadwire.domain.bots.schema import Turn, VisitorSession
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.bots.visitors.faq import Answerer, Question
-from leadwire.domain.conversations.schema import Role, Status, StoredMessage
+from leadwire.domain.conversations import plan as planning
+from leadwire.domain.conversations.schema import Origin, Role, Status, StoredMessage
 from leadwire.infrastructure import clock
 
 MOST_LINES = 100
@@ -44,7 +45,8 @@ async def run(
     if person and _status(steps) == "active":
         state, effects = engine.ask_for_person(flow, state)
         steps += effects
-    session = VisitorSession(workspace, "trial", bot_id, flow, _status(steps), state, None)
+    known = planning.begin(workspace, bot_id, Origin()).known
+    session = VisitorSession(workspace, "trial", bot_id, flow, _status(steps), state, None, known)
     at = clock.iso(clock.now())
     said: list[tuple[Role, str]] = [
         ("user", one) if isinstance(one, str) else ("bot", one.text) for one in steps if isinstance(one, str | Reply)

@@ -1,22 +1,27 @@
-"""A visitor's turn, as one transaction: the message, the bot's replies, every event of it, or nothing at all.
+"""A visitor's turn: what is known is loaded, `decide` makes a plan of it, and that is stored, or nothing at all.
 
-Looking up a free question may take long and happens before it. If the conversation changes meanwhile, the turn starts
-again.
+It is planned from what was read a moment ago, and stored if that is still so. If not, or if the visitor is a lead whom
+others change meanwhile, the turn begins again, and waits for them. Looking up a free question may take long and happens
+outside of transactions.
 """
 
 import hashlib
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
+from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import engine, reads
-from leadwire.domain.bots.changes import counts, visitor_sessions
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.flow import attachments
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
-from leadwire.domain.bots.visitors import turn
+from leadwire.domain.bots.visitors import decide
+from leadwire.domain.bots.visitors.decide import Heard
 from leadwire.domain.bots.visitors.faq import Answerer, Question
-from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.bots.visitors.store import Start, store
+from leadwire.domain.conversations import plan as planning
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import (
@@ -27,11 +32,13 @@ from leadwire.domain.conversations.schema import (
     Repeated,
     StoredMessage,
 )
+from leadwire.domain.conversations.store import repeated
+from leadwire.domain.leads import holders
 from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.errors import Conflict, InsufficientScope, Unavailable
+from leadwire.infrastructure.errors import Conflict, InsufficientScope
 
-_TRIES: Final = 4
+_BLOCKED: Final = "You cannot chat here."
 
 
 async def start(
@@ -44,25 +51,21 @@ async def start(
     """
     key = hashlib.sha256(f"{bot.id}\0{client_message_id}".encode()).digest()
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
-    for _ in range(_TRIES):
+
+    async def begin(number: int) -> Turn:
         if known := await reads.session_by_start_key(key):
             return await _repeat_start(known, client_message_id)
         if await reads.is_blocked(bot.workspace, address):
-            raise _blocked()
+            raise InsufficientScope(_BLOCKED, code="visitor_blocked")
         state, greeting = engine.begin(bot.flow)
-        answer, token = None, secrets.token_urlsafe(32)
-        if engine.questions(bot.flow, state, content):
-            answer = await _look_up(answerer, Question(bot.workspace, bot.id, content, state.asked))
-        try:
-            async with db.transaction():
-                conversation_id = await conversations.start(bot.workspace, bot.id, origin, bot.version)
-                session = await visitor_sessions.start(bot, state, conversation_id, token, key, address)
-                counts.began(bot.id, origin.source, state.visited)
-                now, messages = await turn.take(session, user, answer, greeting, origin.page)
-            return turn_of(now, messages, token)
-        except (ConcurrentUpdate, db.Deadlock, db.UniqueViolation):  # the last: the same start, at the same time
-            continue
-    raise _too_busy()
+        plan = planning.begin(bot.workspace, bot.id, origin, bot.version)
+        session = VisitorSession(bot.workspace, plan.id, bot.id, bot.flow, "active", state, None, plan.known)
+        answer = await _answer(session, content, answerer)
+        heard = decide.hear(session, plan, user, answer, origin.page, greeting)
+        token = secrets.token_urlsafe(32)
+        return await _finish(heard, number, Start(token, key, address, origin.source))
+
+    return await repeated(begin)
 
 
 async def handle_message(
@@ -72,59 +75,56 @@ async def handle_message(
     answerer: Answerer,
     page: Mapping[str, str] | None = None,
 ) -> Turn:
-    """Take a visitor's turn; `page` as for `turn.take`. A repeated message gets the stored reply. Raise Invalid;
+    """Take a visitor's turn; `page` as for `decide.hear`. A repeated message gets the stored reply. Raise Invalid;
     Conflict when the conversation is over or full; InsufficientScope when the visitor is blocked; Unavailable when it
     changes again and again.
     """
     if session.blocked:
-        raise _blocked()
+        raise InsufficientScope(_BLOCKED, code="visitor_blocked")
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
-    for attempt in range(_TRIES):
-        answer = None
-        is_question = session.status == "active" and engine.questions(session.flow, session.state, content)
-        if is_question and await conversation_reads.reply_to(*session.place, client_message_id) is None:
-            question = Question(session.workspace, session.bot_id, content, session.state.asked)
-            answer = await _look_up(answerer, question)
-        try:
-            async with db.transaction():
-                # It was read a moment ago; where it has changed since, others are waited for.
-                now = await reads.current(session, lock=True) if attempt else session
-                if now.status == "ended":
-                    raise AlreadyEnded
-                changed = (now.status, now.state) != (session.status, session.state)
-                if changed and engine.questions(now.flow, now.state, content):
-                    raise ConcurrentUpdate
-                now, messages = await turn.take(now, user, answer, page=page)
-            return turn_of(now, messages)
-        except (AlreadyEnded, Repeated):
-            stored = await conversation_reads.reply_to(*session.place, client_message_id)
-            if stored is None:
-                raise AlreadyEnded from None
-            return turn_of(await reads.current(session), stored)
-        except (ConcurrentUpdate, db.Deadlock):
-            session = await reads.current(session)
-    raise _too_busy()
+
+    async def take(number: int) -> Turn:
+        before = await reads.current(session) if number else session
+        answer = await _answer(before, content, answerer, client_message_id)
+        async with _kept(before, number) as now:
+            changed = (now.status, now.state) != (before.status, before.state)
+            if changed and engine.questions(now.flow, now.state, content):
+                raise ConcurrentUpdate
+            return await _finish(decide.hear(now, planning.change(now.known), user, answer, page), number)
+
+    try:
+        return await repeated(take)
+    except (AlreadyEnded, Repeated):
+        stored = await conversation_reads.reply_to(*session.place, client_message_id)
+        if stored is None:
+            raise AlreadyEnded from None
+        return turn_of(await reads.current(session), stored)
 
 
 async def hand_off(session: VisitorSession) -> Turn:
     """The visitor asks for a person. Asking again changes nothing. Raise Conflict when the conversation has ended."""
-    async with db.transaction():
-        now = await reads.current(session, lock=True)
-        if now.status == "ended":
-            raise AlreadyEnded
-        messages: list[StoredMessage] = []
-        if now.status == "active":
-            now, messages = await turn.write(now, *engine.ask_for_person(now.flow, now.state))
-    return turn_of(now, messages)
+
+    async def ask(number: int) -> Turn:
+        async with _kept(session, number) as now:
+            if now.status != "active":
+                return turn_of(now, [])
+            state, effects = engine.ask_for_person(now.flow, now.state)
+            return await _finish(decide.heard(now, planning.change(now.known), state, effects), number)
+
+    return await repeated(ask)
 
 
 async def hand_back(session: VisitorSession, user_id: str) -> None:
     """An operator gives the conversation back, and the bot goes on where it was. Raise as `inbox.give_back`."""
-    async with db.transaction():
-        await inbox.give_back(*session.place, user_id)
-        now = await reads.current(session, lock=True)
-        state, effects = engine.enter(now.flow, now.state, now.state.at or now.flow.start)
-        await turn.write(now, state, effects)
+
+    async def go_on(_: int) -> None:
+        async with db.transaction():
+            await inbox.give_back(*session.place, user_id)
+            now = await reads.current(session, lock=True)
+            state, effects = engine.enter(now.flow, now.state, now.state.at or now.flow.start)
+            await _finish(decide.heard(now, planning.change(now.known), state, effects))
+
+    await repeated(go_on)
 
 
 def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:
@@ -134,6 +134,32 @@ def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | Non
     shown = attachments.for_widget(messages, now.flow.nodes)
     began = now.conversation_id if token else None
     return Turn(now.status, shown, prompt, began, token, mailable, now.lead_id is not None)
+
+
+@asynccontextmanager
+async def _kept(session: VisitorSession, number: int) -> AsyncIterator[VisitorSession]:
+    """The session as it was read; from the second try on as it is now, and stays in the block. Raise AlreadyEnded."""
+    async with db.transaction() if number else nullcontext():
+        now = await reads.current(session, lock=True) if number else session
+        if now.status == "ended":
+            raise AlreadyEnded
+        yield now
+
+
+async def _finish(heard: Heard, number: int = 0, start: Start | None = None) -> Turn:
+    """Look who else is concerned, decide, and store. Raise as `store`."""
+    if heard.failure:
+        names = {"workspace_id": heard.session.workspace, "conversation_id": heard.session.conversation_id}
+        telemetry.log("bot.failed", level=logging.ERROR, error=heard.failure, **names)
+    workspace, found, holder = heard.session.workspace, heard.found, None
+    # Phone numbers take turns, and so do those who have met somebody else's change.
+    async with db.transaction() if number or (heard.needs_holder and not (found and found.email)) else nullcontext():
+        if heard.needs_holder and found:
+            holder = await holders.holder(workspace, heard.session.bot_id, found)
+        online = heard.needs_person and await accounts.agent_online(workspace)
+        turn = decide.decide(heard, holder, online=online)
+        await store(turn, start)
+    return turn_of(turn.after, list(turn.talk.messages), start.token if start else None)
 
 
 async def _repeat_start(session: VisitorSession, client_message_id: str) -> Turn:
@@ -147,18 +173,18 @@ async def _repeat_start(session: VisitorSession, client_message_id: str) -> Turn
     return turn_of(await reads.current(session), [*greeting, *stored], token)
 
 
-async def _look_up(answerer: Answerer, question: Question) -> str | None:
+async def _answer(
+    session: VisitorSession, content: str, answerer: Answerer, client_message_id: str | None = None
+) -> str | None:
+    """The answer to a free question that is new. None where there is none, or nothing is asked."""
+    if session.status != "active" or not engine.questions(session.flow, session.state, content):
+        return None
+    if client_message_id and await conversation_reads.reply_to(*session.place, client_message_id) is not None:
+        return None
+    question = Question(session.workspace, session.bot_id, content, session.state.asked)
     try:
         return await answerer(question)
     except Exception as error:  # noqa: BLE001 - a bot that cannot answer hands over, whatever the reason
         names = {"workspace_id": question.workspace, "bot_id": question.bot_id}
         telemetry.log("answer.failed", level=logging.WARNING, error=error, **names)
         return None
-
-
-def _blocked() -> InsufficientScope:
-    return InsufficientScope("You cannot chat here.", code="visitor_blocked")
-
-
-def _too_busy() -> Unavailable:
-    return Unavailable("The conversation is busy.", headers={"Retry-After": "1"})

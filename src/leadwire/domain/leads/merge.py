@@ -1,0 +1,62 @@
+"""What becomes of a lead: changed by a patch, or by what a visitor says of themselves. Pure."""
+
+from typing import Any, Final
+
+from msgspec import Raw, structs
+
+from leadwire.domain.leads import identity, schema
+from leadwire.domain.leads.schema import Lead, LeadPatch
+from leadwire.infrastructure.errors import FieldError, Invalid
+
+_KEYS: Final = ("email", "phone")
+
+
+def normalized(patch: LeadPatch) -> LeadPatch:
+    """E-mail and phone in their normal form, an empty text as no value. Raise Invalid."""
+    given: dict[str, Any] = {}
+    faults: list[FieldError] = []
+    forms = (("email", identity.email), ("phone", identity.phone), ("name", str.strip), ("company", str.strip))
+    for field, normal in forms:
+        text = getattr(patch, field)
+        if not isinstance(text, str):
+            continue
+        try:
+            given[field] = normal(text) if text.strip() else None
+        except ValueError as error:
+            faults.append(FieldError(f"invalid_{field}", str(error), f"/{field}"))
+    if faults:
+        raise Invalid("1 field is not valid." if len(faults) == 1 else "2 fields are not valid.", errors=tuple(faults))
+    return structs.replace(patch, **given) if given else patch
+
+
+def address(found: LeadPatch) -> tuple[str | None, str | None]:
+    """The e-mail address and the phone number by which somebody is recognized. Raise Invalid."""
+    email, phone = (getattr(normalized(LeadPatch(email=found.email, phone=found.phone)), name) for name in _KEYS)
+    return email or None, phone or None
+
+
+def patched(lead: Lead, patch: LeadPatch) -> Lead:
+    """The lead as a normalized patch leaves it. Raise Invalid when nobody could be reached, or it is too large."""
+    after = patch.applied_to(lead)
+    new = not isinstance(after.custom_fields, Raw)  # else they are as they were
+    if after.email is None and after.phone is None:
+        fault = FieldError("unreachable", "A lead needs an e-mail address or a phone number.", "/email")
+    elif new and len(after.custom_fields) > schema.MAX_CUSTOM_FIELDS:
+        fault = FieldError("too_many", f"At most {schema.MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
+    elif new and schema.too_large(after.custom_fields):
+        fault = FieldError(
+            "too_large", f"At most {schema.MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields"
+        )
+    else:
+        return after
+    raise Invalid("1 field is not valid.", errors=(fault,))
+
+
+def enriched(known: Lead, found: Lead) -> Lead:
+    """A known lead with its blanks filled, keys added and its score raised: a stranger who types somebody's address
+    must neither overwrite nor read that person's data.
+    """
+    present, given = schema.custom_fields(known), schema.custom_fields(found)
+    filled = {name: getattr(known, name) or getattr(found, name) for name in ("email", "name", "phone", "company")}
+    custom = schema.fitting(present, {key: value for key, value in given.items() if key not in present})
+    return structs.replace(known, **filled, score=max(known.score, found.score), custom_fields=custom)

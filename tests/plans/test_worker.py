@@ -90,11 +90,23 @@ async def test_a_delivered_event_takes_a_statement_beside_its_share_of_two(
     assert await db.value("SELECT count(*) FROM delivery_result WHERE state = 'delivered'") == changes
 
 
+@pytest.mark.parametrize(("change", "rows"), [(LeadPatch(score=9), 4), (LeadPatch(name="Grace"), 5)])
+async def test_a_change_writes_a_row_of_each_kind(workspace, lead, change, rows):
+    """The lead, its place in lists by update, the event, the delivery; and that it is to be indexed, if that is so."""
+    written = "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_xact_user_tables"
+    async with db.transaction():
+        before = await db.value(written)  # of this connection, and not told yet
+        await leads.update(workspace, lead.id, change, unchanged={})
+        assert await db.value(written) - before == rows
+    await pushed()
+
+
 @pytest.mark.parametrize("changes", [1, 20])
 async def test_a_delivered_event_takes_one_trip_to_redis_beside_its_share_of_two(
     workspace, lead, wire, receiver, trips, changes
 ):
     """After the commit its entry, and with it the wake of whoever follows the feed; what is read; what is done."""
+    await pushed()  # what the lead's own event has announced
     for number in range(changes):
         trips.clear()
         await leads.update(workspace, lead.id, LeadPatch(name=f"Ada {number}"), unchanged={})

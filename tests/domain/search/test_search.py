@@ -67,6 +67,18 @@ async def test_a_new_message_state_and_tag_are_found(workspace, talk):
     assert await found(workspace, "nachtrag status:active") == []
 
 
+async def test_a_change_of_no_searched_word_queues_nothing_and_several_are_one_job(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await indexed()
+    await leads.update(workspace, lead.id, LeadPatch(score=7), unchanged={})
+    assert await db.value("SELECT count(*) FROM search_due") == 0
+    for name in ("Grace", "Joan", "Edith"):
+        await leads.update(workspace, lead.id, LeadPatch(name=name), unchanged={})
+    assert await db.value("SELECT count(*) FROM search_due") == 3
+    await jobs.run("search.take")
+    assert [(one.kind, one.key) for one in await jobs_listed("search")] == [("search", lead.id)]
+
+
 async def test_notes_are_found_by_themselves(workspace, talk):
     await inbox.note(workspace, talk, await operator(workspace), "Promised a refund")
     await indexed()

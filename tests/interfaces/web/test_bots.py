@@ -91,9 +91,19 @@ async def test_versions_differ_and_come_back(admin, workspace, greeter):
     await admin.open(f"/bots/{greeter}")
     await admin.fill(f"/bots/{greeter}/draft", source=first, publish="1")
     await admin.fill(f"/bots/{greeter}/draft", source=first.replace("Talk to us", "Hello there"), publish="1")
+    again = first.replace("Talk to us", "Hello there").replace("What brings you here?", "How can we help?")
+    await admin.fill(f"/bots/{greeter}/draft", source=again)
     page = await admin.open(f"/bots/{greeter}/versions")
     assert '<span class="plus">' in page
-    assert "Hello there" in page
+    assert "Heading of the chat: <s>Talk to us</s> → <span>Hello there</span>" in page
+    assert "Question: <s>What brings you here?</s> → <span>How can we help?</span>" in page  # in the draft
+    await admin.fill(f"/bots/{greeter}/publish", note=" Friendlier\n words ")
+    newest = (await reads.versions(workspace, greeter))[0]
+    assert (newest.version, newest.note) == (3, "Friendlier words")
+    page = await admin.open(f"/bots/{greeter}/versions")
+    assert "by ada@example.org" in page
+    assert "Friendlier words" in page
+    assert "not published yet" not in page
     await admin.fill(f"/bots/{greeter}/rollback", version="1")
     assert (await reads.detail(workspace, greeter)).published_version == 1
     await admin.fill(f"/bots/{greeter}/rollback", 404, version="9999999999")

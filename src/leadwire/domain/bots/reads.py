@@ -40,7 +40,7 @@ _CONSENTING: Final = statement(
 _DETAIL: Final = statement(Bot.select(*schema.BotDetail.__struct_fields__).where(*_BOT))
 _OF_BOT: Final = (BotVersion.workspace_id == param("workspace"), BotVersion.bot_id == param("bot"))
 _VERSIONS: Final = statement(
-    BotVersion.select("version", "created_at").where(*_OF_BOT).order_by("version", ascending=False)
+    BotVersion.select(*schema.BotVersion.__struct_fields__).where(*_OF_BOT).order_by("version", ascending=False)
 )
 _TWO_SOURCES: Final = statement(
     BotVersion.select("version", "source")

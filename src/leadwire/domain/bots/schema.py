@@ -71,10 +71,12 @@ class History(Struct, frozen=True):
 
 
 class BotVersion(Struct, frozen=True):
-    """When a flow was published, without its text."""
+    """When a flow was published, by whom and why, without its text."""
 
     version: int
     created_at: str
+    published_by: str | None
+    note: str | None
 
 
 class LiveBot(Struct, frozen=True):

@@ -50,6 +50,8 @@ class BotVersion(Table, db=DB, tablename="bot_version"):
     workspace_id = Text()
     source = Text()
     created_at = Timestamptz()
+    published_by = Text(null=True, default=None)  # null: not on a screen
+    note = Text(null=True, default=None)
 
 
 class FaqEntry(Table, db=DB, tablename="faq_entry"):

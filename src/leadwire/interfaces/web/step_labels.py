@@ -120,15 +120,20 @@ def way(step: Step, path: str) -> str:
     if "/" not in path:
         return _WORDS["exits"].get(path) or word(path)
     inside, _ = fields.at(step, path)
+    return row(inside) or f"Way {path.split('/')[1]}"
+
+
+def row(inside: Step) -> str:
+    """What one row of a list is about: its label, or its conditions."""
     if isinstance(found := inside.get("label"), str):
         return found
-    when = inside.get("when")
+    when = inside.get("when", {"all": [inside]} if "op" in inside else None)
     listed = [*_listed(when, "all"), *_listed(when, "any")] if isinstance(when, dict) else []
     said = [
         f"{one.get('var', '')} {OPERATORS.get(str(one.get('op')), '…')} {fields.shown(one.get('value'))}"
         for one in listed
     ]
-    return ", ".join(" ".join(one.split()) for one in said) or f"Way {path.split('/')[1]}"
+    return ", ".join(" ".join(one.split()) for one in said)
 
 
 def _listed(when: dict[str, Any], name: str) -> list[dict[str, Any]]:

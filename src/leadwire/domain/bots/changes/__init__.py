@@ -22,6 +22,7 @@ from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFou
 
 MAX_ORIGINS: Final = 50
 LONGEST_DESCRIPTION: Final = 500
+LONGEST_NOTE: Final = 200
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
@@ -30,9 +31,9 @@ _LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).l
 _OF_BOT: Final = BotVersion.bot_id == param("bot")
 # The next version of a bot, numbered from 1.
 _ADD_VERSION: Final = sql("""
-INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
-SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now FROM bot_version WHERE bot_id = :bot
-RETURNING version""")
+INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at, published_by, note)
+SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now, :user_id, :note
+FROM bot_version WHERE bot_id = :bot RETURNING version""")
 _SET_VERSION: Final = statement(
     Bot.update({Bot.published_version: param("version"), Bot.paused_version: None, Bot.archived_at: None}).where(*_BOT)
 )
@@ -124,11 +125,13 @@ async def usable(workspace: str, bot_id: str, draft: str | None = None) -> str:
     return draft
 
 
-async def publish(workspace: str, bot_id: str, checked: str | None = None) -> int:
+async def publish(
+    workspace: str, bot_id: str, checked: str | None = None, user_id: str | None = None, note: str = ""
+) -> int:
     """Make the draft what new conversations run. Return its version; publishing the same again changes nothing.
 
-    `checked` is what `usable` has returned, for who is in a transaction. Raise NotFound, QuotaExceeded, BadFlow;
-    Conflict when there is no draft, or another one meanwhile.
+    `checked` is what `usable` has returned, for who is in a transaction. A longer note is cut off. Raise NotFound,
+    QuotaExceeded, BadFlow; Conflict when there is no draft, or another one meanwhile.
     """
     checked = await usable(workspace, bot_id) if checked is None else checked
     async with db.transaction():
@@ -137,7 +140,8 @@ async def publish(workspace: str, bot_id: str, checked: str | None = None) -> in
             raise Conflict("The draft has changed meanwhile. Publish it again.", code="draft_changed")
         if published and draft == (await reads.source(workspace, bot_id, published))[0]:
             return int(published)
-        version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=draft, now=clock.now())
+        said = {"user_id": user_id, "note": " ".join(note.split())[:LONGEST_NOTE] or None}
+        version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=draft, now=clock.now(), **said)
         await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
         await quotas.check(workspace, "bot_versions", _COUNT_VERSIONS, bot=bot_id)
         await quotas.check(workspace, "flow_bytes", COUNT_BYTES)

@@ -78,7 +78,8 @@ async def saver(context: PageContext, one: BotDetail) -> str:
 async def publish(context: PageContext, bot_id: str, draft: str) -> str:
     """Publish the draft, which is usable, and note it as the change's entry in the audit log. Return what to say."""
     before = (await reads.detail(context.workspace, bot_id)).published_version or "none"
-    version = await changes.publish(context.workspace, bot_id, draft)
+    note = context.form.text("note")
+    version = await changes.publish(context.workspace, bot_id, draft, context.me.user_id, note)
     context.entry.action, context.entry.detail = "bot.published", f"version: {before} -> {version}"
     return f"Published: new conversations run version {version}."
 

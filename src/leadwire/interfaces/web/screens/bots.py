@@ -3,12 +3,12 @@
 from datetime import timedelta
 from typing import Final
 
+from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import changes, figures, reads
-from leadwire.domain.bots.builder import text_diff
 from leadwire.domain.bots.changes import drafts, states
 from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import clock, cpu_work
-from leadwire.interfaces.web import security
+from leadwire.interfaces.web import flow_changes, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens import bot_text, builder
@@ -49,17 +49,28 @@ async def change_state(context: PageContext, bot_id: str) -> PageResponse:
 
 @screen("/bots/{bot_id}/versions")
 async def versions(context: PageContext, bot_id: str) -> PageResponse:
-    """What was published when, and what the chosen version (`version`, else the newest) changed."""
+    """What the draft would change, what was published by whom, and what the chosen version (`version`, else the newest)
+    changed.
+    """
     bot = await reads.detail(context.workspace, bot_id)
     found = (await reads.versions(context.workspace, bot.id))[:50]
     number = context.query.number("version") or (found[0].version if found else 0)
-    changed = None
-    if number in {version.version for version in found}:
-        new, old = await reads.source(context.workspace, bot.id, number)
-        changed = await cpu_work.of_text(old + new, text_diff.compare, old, new)
+    last = bot.published_version or (found[0].version if found else 0)
+    published = (await reads.source(context.workspace, bot.id, last))[0] if last else ""
     return await context.render(
-        "bots/versions.html", tab="versions", bot=bot, versions=found, shown=number, changed=changed
+        "bots/versions.html",
+        tab="versions",
+        bot=bot,
+        versions=found,
+        shown=number,
+        changed=await _compared(*await reads.source(context.workspace, bot.id, number)) if found else None,
+        pending=await _compared(bot.draft, published) if bot.draft and bot.draft != published else None,
+        people={person.id: person.called for person in await accounts.users(context.workspace)},
     )
+
+
+async def _compared(new: str, old: str) -> flow_changes.Compared:
+    return await cpu_work.of_text(old + new, flow_changes.of_texts, old, new)
 
 
 @action("/bots/{bot_id}/rollback", shown_on=versions)

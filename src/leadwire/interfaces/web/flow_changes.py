@@ -1,0 +1,98 @@
+"""What one version of a flow says differently from another, in the words of the builder. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import islice, zip_longest
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from leadwire.domain.bots.builder import editing, fields, text_diff
+from leadwire.domain.bots.builder.editing import Draft
+from leadwire.domain.bots.builder.fields import Field, Step
+from leadwire.domain.bots.flow.parse import checked
+from leadwire.interfaces.web import step_words
+
+_MOST: Final = 100  # steps
+_LONGEST: Final = 300  # characters of what is told of a field
+
+Difference = tuple[str, str, str]
+"""What a field is called, what it said, and what it says."""
+
+
+class Change(Struct, frozen=True):
+    """What became of a step."""
+
+    step: str
+    deed: str
+    """added, removed or changed"""
+    fields: list[Difference]
+
+
+Compared = tuple[list[Change], text_diff.TextDiff]
+
+
+def of_texts(old: str, new: str) -> Compared:
+    """How a flow became another, in words and line by line."""
+    drafts = (draft if editing.is_bounded(draft) else {} for draft, _ in map(checked, (old, new)))
+    return compare(*drafts), text_diff.compare(old, new)
+
+
+def compare(old: Draft, new: Draft) -> list[Change]:
+    """How `old` became `new`: first what holds for the whole flow."""
+    before, after = ({one["id"]: one for one in editing.steps(draft)} for draft in (old, new))
+    names = {name: step_words.named(one) for name, one in {**before, **after}.items()}
+    found = [Change("The whole flow", "changed", list(_differences(fields.of("flow"), old, new, "flow", names)))]
+    for name in {**after, **before}:
+        was, now = before.get(name), after.get(name)
+        if was and now and was.get("type") == now.get("type"):
+            kind = str(now.get("type"))
+            found.append(Change(names[name], "changed", list(_differences(fields.of(kind), was, now, kind, names))))
+        else:
+            found += [Change(step_words.named(was), "removed", [])] if was else []
+            found += [Change(step_words.named(now), "added", [])] if now else []
+    return [one for one in found if one.fields or one.deed != "changed"][:_MOST]
+
+
+def _differences(
+    found: Sequence[Field], old: Step, new: Step, inside: str, names: Mapping[str, str], prefix: str = ""
+) -> Iterator[Difference]:
+    for field in found:
+        was, now = old.get(field.name), new.get(field.name)
+        if was == now:
+            continue
+        place = prefix + step_words.label(field, inside)
+        if field.kind == "group":
+            yield from _differences(field.fields, _table(was), _table(now), field.name, names, prefix)
+        elif field.kind == "rows":
+            yield from _rows(field, _tables(was), _tables(now), names, prefix)
+        else:
+            yield place, _said(field, was, names), _said(field, now, names)
+
+
+def _rows(
+    field: Field, old: Sequence[Step], new: Sequence[Step], names: Mapping[str, str], prefix: str
+) -> Iterator[Difference]:
+    keys = [[msgspec.json.encode(row, order="deterministic") for row in rows] for rows in (old, new)]
+    for deed, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        for number, was, now in zip_longest(range(c, max(d, c + b - a)), old[a:b], new[c:d]) if deed != "equal" else ():
+            place = f"{prefix}{step_words.one(field).capitalize()} {number + 1}"
+            if was and now:
+                yield from islice(_differences(field.fields, was, now, field.name, names, f"{place}, "), 20)
+            else:
+                yield place, step_words.row(was or {}), step_words.row(now or {})
+
+
+def _said(field: Field, value: Any, names: Mapping[str, str]) -> str:
+    shown = fields.shown(value)
+    known = names if field.kind == "step" else step_words.choices(field) if field.kind == "choice" else {}
+    return known.get(shown, shown)[:_LONGEST]
+
+
+def _table(value: Any) -> Step:
+    return value if isinstance(value, dict) else {}
+
+
+def _tables(value: Any) -> list[Step]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

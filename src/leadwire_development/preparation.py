@@ -5,6 +5,7 @@ It runs in a process of its own (`leadwire prepare`) that ends: the supervisor w
 
 import asyncio
 import contextlib
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +19,13 @@ from leadwire.domain.bots.reads import names
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.serving import connections
 from leadwire.infrastructure.settings import Settings
 from leadwire_development import mailbox
-from leadwire_development.demo.seed import seed
+from leadwire_development.demo.seed import past_attempts, seed
 from leadwire_development.embedded.directories import write_private
 from leadwire_development.stack import Prepared
 
@@ -79,8 +80,10 @@ async def _point_endpoint(workspace: str, kept: _Kept, url: str) -> None:
         if kept.endpoint_id:
             await webhooks.configure(workspace, kept.endpoint_id, EndpointChange(url=url))
             return
-    endpoint = await webhooks.create(workspace, url, KINDS)
+    with clock.at(clock.now() - timedelta(days=59)):
+        endpoint = await webhooks.create(workspace, url, KINDS)
     await webhooks.enable(workspace, endpoint.id)
+    await past_attempts(workspace, endpoint.id)
     kept.endpoint_id, kept.secret = endpoint.id, endpoint.secret
 
 

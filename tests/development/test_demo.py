@@ -2,9 +2,10 @@
 
 import itertools
 import random
+import re
 from datetime import UTC, datetime
 
-from leadwire_development.demo import seed, visitors
+from leadwire_development.demo import script, seed, visitors
 
 
 def test_history_is_busy_on_working_days_and_by_day():
@@ -21,3 +22,12 @@ def test_visitors_come_less_and_less():
     assert sum(found[:12]) < 72
     assert 15 < sum(before < 3600 for before in itertools.accumulate(found)) < 40
     assert all(pause >= 900 for pause in found[40:])
+
+
+def test_visitors_have_addresses_and_pages_as_people_have():
+    chance = random.Random(20)
+    visits = [script.visit(chance) for _ in range(300)]
+    assert all(re.fullmatch(r"[a-z]+\.[a-z]+@[a-z]+\.example", one.lead.email) for one in visits if one.lead)
+    pages = {visitors._page(one.origin.source) for one in visits}
+    assert {page.count("?") for page in pages} == {0, 1}
+    assert "https://www.example.com/pricing?plan=team&utm_campaign=newsletter" in pages

@@ -2,6 +2,7 @@
 
 import random
 import tomllib
+import unicodedata
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -35,8 +36,8 @@ class Visit(Struct, frozen=True):
     ending: Ending
 
 
-def visit(random_: random.Random, number: int, *, lead_share: float = 0.68) -> Visit:
-    """The `number`-th visit; numbers keep e-mail addresses apart."""
+def visit(random_: random.Random, *, lead_share: float = 0.68) -> Visit:
+    """One visit. Now and then somebody comes back, with the address that is known already."""
 
     def pick(what: str) -> Any:
         return random_.choice(_CHOICES[what]) or None
@@ -53,7 +54,8 @@ def visit(random_: random.Random, number: int, *, lead_share: float = 0.68) -> V
     lines = [Line("user", asks), Line("bot", replies), Line("user", tells)]
     lead = None
     if random_.random() < lead_share:
-        email = f"{first}.{last}.{number}@{company}.example".lower()
+        plain = unicodedata.normalize("NFD", f"{first}.{last}@{company}.example".lower())
+        email = plain.encode("ascii", "ignore").decode()
         score, fields = random_.randrange(5, 70), {"team_size": pick("team_sizes")}
         if random_.random() < 0.4:
             fields["budget"] = pick("budgets")

@@ -1,8 +1,12 @@
-"""The demo workspace with sixty days of history, made once: all of it or nothing, in one transaction."""
+"""The demo workspace with sixty days of history, made once: all of it or nothing, in one transaction; and the figures
+of its endpoint.
+"""
 
 import random
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import structs
 
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.domain.accounts import changes as accounts
@@ -14,6 +18,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import sql
 from leadwire_development.demo.script import BOTS, Visit, visit
 
 WORKSPACE: Final = "Demo"
@@ -21,6 +26,17 @@ _CONVERSATIONS: Final = 600
 _DAYS: Final = 60
 _OPEN: Final = timedelta(hours=6)  # after that every conversation of the past has ended
 _STEP: Final = timedelta(seconds=17)  # between two messages
+_WAITING: Final = 7  # visitors who wait for a person when somebody opens the inbox first
+# What the workers would have counted: an hour in which the receiver was slow, and failures on one of the days.
+_ATTEMPTS: Final = sql("""
+INSERT INTO endpoint_hour (endpoint_id, hour, delivered, failed, first_delivered, first_failed, took, last_at,
+    last_outcome)
+SELECT :endpoint, hour, n, bad, n - bad, bad,
+    ARRAY[n / 9, n / 3, n - n / 9 - n / 3 - n / 40, n / 40, 0, 0, bad, 0, 0, 0, 0, 0, 0], last_at, 'delivered'
+FROM (SELECT date_trunc('hour', occurred_at) AS hour, count(*)::int AS n, max(occurred_at) AS last_at,
+        (count(*) * CASE WHEN occurred_at::date = :bad_day THEN 0.1 ELSE 0.004 END)::int AS bad
+    FROM event WHERE workspace_id = :workspace AND occurred_at < :until GROUP BY 1, occurred_at::date) AS hours
+""")
 
 
 async def seed() -> str:
@@ -34,14 +50,23 @@ async def seed() -> str:
             workspace = await accounts.create_workspace(WORKSPACE)
             bot_ids = [await _bot(workspace, name) for name in BOTS]
         chance = random.Random(20)  # noqa: S311 - the same visits for everybody
-        visits = [visit(chance, number) for number in range(_CONVERSATIONS)]
+        visits = [visit(chance) for _ in range(_CONVERSATIONS)]
         for moment, planned in zip(moments(start, chance), visits, strict=True):
             await _past_visit(workspace, bot_ids, moment, planned)
+        for number in range(_WAITING):
+            planned = structs.replace(visit(chance), ending="handoff")
+            await _past_visit(workspace, bot_ids, clock.now() - timedelta(minutes=3 + 4 * number**2), planned)
     await counts.write()
     # The history is relayed like everything else; there is no endpoint yet, so it reaches nobody.
     while (await fan_out()).events:
         pass
     return workspace
+
+
+async def past_attempts(workspace: str, endpoint_id: str) -> None:
+    """Give the demo's endpoint the figures that it would have if it had been there from the start."""
+    until, bad_day = clock.now().replace(minute=0, second=0, microsecond=0), (clock.now() - timedelta(days=9)).date()
+    await _ATTEMPTS.rows(workspace=workspace, endpoint=endpoint_id, until=until, bad_day=bad_day)
 
 
 def moments(start: datetime, chance: random.Random) -> list[datetime]:

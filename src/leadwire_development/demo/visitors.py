@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations import threads
+from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.errors import DomainError
@@ -49,11 +51,11 @@ def pauses(chance: random.Random) -> Iterator[float]:
 
 
 async def _one(client: httpx.AsyncClient, workspace: str, bots: list[str], chance: random.Random) -> None:
-    planned = visit(chance, chance.randrange(1_000, 10**9), lead_share=0.8)
+    planned = visit(chance, lead_share=0.8)
     try:
         handed_off = await Visitor(client, bots[planned.bot % len(bots)], planned, chance).talk()
         if handed_off:
-            await _reply_as_agent(workspace, handed_off, chance.uniform(20, 60))
+            await _reply_as_agent(workspace, handed_off, chance.uniform(300, 900))
     except Exception as error:  # noqa: BLE001 - a server may be away for a moment; the next visitor comes soon
         telemetry.log("visit.failed", level=logging.WARNING, error=error)
 
@@ -76,7 +78,7 @@ class Visitor:
         state = await self._send(
             "POST", f"/bots/{self._bot_id}/conversations", {
                 **self._line(first),
-                "page_url": f"https://www.example.com{source.url or '/'}?utm_campaign={source.campaign or ''}",
+                "page_url": _page(source),
                 "referrer": source.referrer,
                 "locale": self._visit.origin.locale,
                 "timezone": self._visit.origin.timezone,
@@ -118,10 +120,20 @@ class Visitor:
         return {"content": text, "client_message_id": secrets.token_urlsafe(16)}
 
 
+def _page(source: Source) -> str:
+    """The address that the visitor is at, with the campaign that led there."""
+    page = f"https://www.example.com{source.url or '/'}"
+    return f"{page}{'&' if '?' in page else '?'}utm_campaign={source.campaign}" if source.campaign else page
+
+
 async def _reply_as_agent(workspace: str, conversation_id: str, seconds: float) -> None:
-    """Reply, after so many seconds, to a visitor who waits for a person, and end the conversation."""
+    """Reply, after so many seconds, to a visitor who still waits for a person, and end the conversation. Whom a user
+    has taken meanwhile is theirs.
+    """
     await asyncio.sleep(seconds)
     try:
+        if (await threads.one(workspace, conversation_id, ""))["place"] != "waiting":
+            return
         await conversations.add_message(workspace, conversation_id, "agent", _PERSON)
         await asyncio.sleep(3)
         await conversations.end(workspace, conversation_id, "agent", "answered")

@@ -53,7 +53,7 @@ async def test_of_many_who_add_at_once_as_many_succeed_as_may(workspace, bot, li
     assert await db.value(f"SELECT count(*) FROM {table} WHERE workspace_id = $1", workspace) == 4
     assert (refused[0].status, refused[0].code) == (409, "quota_exceeded")
     assert refused[0].detail.startswith("A workspace may have 4 ")
-    assert refused[0].detail.endswith(f"LEADWIRE_MAX_{quota.upper()}.")
+    assert refused[0].detail.endswith("`leadwire workspaces quota`.")
     other = await changes.create_workspace("Other")
     await add(other, await bots.create(other, "Theirs") if quota != "bots" else "", 0)  # has a quota of its own
 

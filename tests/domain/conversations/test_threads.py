@@ -3,8 +3,10 @@
 import pytest
 
 from leadwire.domain.bots.visitors import runtime
+from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads, threads
 from leadwire.domain.conversations.changes import inbox, seen
+from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Invalid
@@ -105,6 +107,21 @@ async def test_a_row_says_what_the_visitor_said_and_since_when_they_wait(workspa
     await hand_back(workspace, talk, ada)
     assert await row("bot") == ("Hello?", None)
     assert tuple(await threads.counts(workspace, ada)) == (0, 0)
+
+
+async def test_a_row_does_not_repeat_the_name_unless_there_is_nothing_else(workspace, bot, operators):  # noqa: F811
+    talk = await conversations.start(workspace, bot, Origin())
+    await conversations.add_message(workspace, talk, "user", "Ada", answers="name")
+    await conversations.hand_off(workspace, talk, "asked")
+
+    async def words():
+        (one,) = (await threads.threads(workspace, operators[0], Wanted())).places["waiting"]
+        return one["words"]
+
+    assert await words() == "Ada"
+    await conversations.add_message(workspace, talk, "user", "Prices", answers="custom_fields.topic")
+    await conversations.add_message(workspace, talk, "user", "ada@example.com", answers="email")
+    assert await words() == "Prices"
 
 
 async def test_what_is_not_read_is_counted_for_each_person(workspace, waiting, operators):  # noqa: F811

@@ -65,4 +65,4 @@ def test_whatever_a_draft_holds_can_be_compared():
     wrong = {"start": 3, "nodes": [{"id": "goal", "type": "ask", "options": [1, {"label": 2}], "text": ["x"]}]}
     assert compare(FLOW, wrong)
     assert compare(wrong, FLOW)
-    assert compare({}, {}) == []
+    assert compare({}, wrong) == [Change("The first version", "has 1 steps", [])]

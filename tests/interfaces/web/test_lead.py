@@ -7,6 +7,7 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.infrastructure import db
@@ -112,7 +113,11 @@ async def test_a_viewer_sees_and_cannot_change(viewer, workspace, bot):
 async def test_the_history_says_what_became_different(viewer, workspace, bot):
     lead = await make.lead(workspace, bot, score=10, custom_fields={"stage": "new"})
     await changes.update(workspace, lead.id, LeadPatch(score=60, custom_fields={"stage": "won"}), unchanged={})
+    ada = await make.user(workspace)
+    await inbox.note(workspace, lead.conversation_id, ada, "Wants a discount")
     page = await viewer.open(f"/leads/{lead.id}")
+    assert "Wants a discount" in page
+    assert 'title="lead.created">Became a lead<' in page
     assert "<b>score</b> <s>10</s> → <span>60</span>" in page
     assert "<b>stage</b> <s>new</s> → <span>won</span>" in page
     assert f'href="/conversations/{lead.conversation_id}"' in page

@@ -40,12 +40,11 @@ async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -
     suspended_at, given = await _LOCK.one(NotFound("There is no such workspace."), workspace=workspace)
     if suspended_at:
         raise await closed.reason(workspace)
-    own = own_quotas(given)
-    most = own.get(quota, default(quota))
+    most = own_quotas(given).get(quota, default(quota))
     if await count.value(workspace=workspace, **values) > most:
-        raised_by = "by `leadwire workspaces quota`" if quota in own else f"LEADWIRE_MAX_{quota.upper()}"
         raise QuotaExceeded(
-            f"A workspace may have {most:,} {_THINGS[quota]}. Whoever runs this instance can raise it: {raised_by}."
+            f"A workspace may have {most:,} {_THINGS[quota]}. Whoever runs this instance can raise it:"
+            " `leadwire workspaces quota`."
         )
 
 

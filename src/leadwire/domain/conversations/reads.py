@@ -125,6 +125,10 @@ notes: Final = statement(
     )
     .order_by("created_at", "id")
 ).rows
+# Of a lead, in all their conversations, newest first.
+notes_of_lead: Final = sql("""
+SELECT n.id, n.user_id, n.content, n.created_at FROM conversation c JOIN conversation_note n ON n.conversation_id = c.id
+WHERE c.workspace_id = :workspace AND c.lead_id = :lead_id ORDER BY n.created_at DESC, n.id DESC LIMIT 50""").rows
 # The workspace's saved replies by name.
 saved_replies: Final = statement(
     SavedReply.select("id", "name", "content").where(SavedReply.workspace_id == param("workspace")),

@@ -55,7 +55,7 @@ _OF_COLLEAGUES: Final = """
 FROM user_account u, LATERAL (SELECT * FROM conversation c WHERE {where} ORDER BY {order} LIMIT {most}) AS c"""
 # The last message that is not the bot's.
 _LAST: Final = """LEFT JOIN LATERAL (
-    SELECT m.role, m.content, m.created_at FROM message m WHERE m.conversation_id = c.id AND m.role <> 'bot'
+    SELECT m.role, m.created_at FROM message m WHERE m.conversation_id = c.id AND m.role <> 'bot'
     ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true"""
 # Since when the visitor waits for a person: they asked for one, or wrote again after an answer. NULL if they do not.
 _WAITS_SINCE: Final = """CASE WHEN c.status <> 'handoff' THEN NULL
@@ -64,14 +64,16 @@ _WAITS_SINCE: Final = """CASE WHEN c.status <> 'handoff' THEN NULL
     ELSE (SELECT w.created_at FROM message w WHERE w.conversation_id = c.id AND w.role = 'user' AND w.seq > (
         SELECT a.seq FROM message a WHERE a.conversation_id = c.id AND a.role = 'agent'
         ORDER BY a.conversation_id DESC, a.seq DESC LIMIT 1) ORDER BY w.conversation_id, w.seq LIMIT 1) END"""
-# For each conversation its visitor's name and last words, and what the person has not read.
+_WORDS: Final = "(SELECT m.content FROM message m WHERE m.conversation_id = c.id AND m.role = 'user'"
+_LATEST: Final = "ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1)"
+# For each conversation its visitor's name and last words, other than their name or address, and what the person has
+# not read.
 _THREADS: Final = """
 SELECT c.place, c.total, c.id, c.bot_id, coalesce((SELECT coalesce(l.name, l.email) FROM lead l WHERE l.id = c.lead_id),
         c.visitor_name, c.visitor_email) AS name,
     c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, c.snoozed_until, c.end_due_at, c.tags,
-    left(CASE last.role WHEN 'user' THEN last.content ELSE (SELECT m.content
-        FROM message m WHERE m.conversation_id = c.id AND m.role = 'user'
-        ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) END, 160) AS words,
+    left(coalesce({words} AND coalesce(m.answers, '') <> ALL ('{{name,email,phone,company}}') {latest},
+        {words} {latest}), 160) AS words,
     last.created_at AS last_at, {waits_since} AS waits_since, c.source_url, c.timezone,
     r.mentioned_at IS NOT NULL AS mentioned, c.status,
     CASE WHEN c.place IN ('waiting', 'mine') THEN (SELECT count(*) FROM (
@@ -127,7 +129,7 @@ def _statement(place: Place, filters: frozenset[str], *, longest: bool, most: in
     parts = {"place": place, "source": source, "where": where, "order": order, "most": most}
     some = _SOME.format(**parts, counted=COUNTED + most)
     again = order.replace("m.", "r.")  # a join keeps no order
-    said = {"last": _LAST, "waits_since": _WAITS_SINCE}
+    said = {"last": _LAST, "waits_since": _WAITS_SINCE, "words": _WORDS, "latest": _LATEST}
     return sql(_THREADS.format(most_unread=MOST_UNREAD, some=some, again=again, **said))
 
 

@@ -16,7 +16,7 @@ _EXAMPLES: Final = 3
 # Of each kind how many events there were, up to a most, and the newest ones. By the index of workspace, kind and xact.
 _COUNTED: Final = sql(f"""
 SELECT wanted.kind, (SELECT count(*) FROM (SELECT 1 FROM event v WHERE v.workspace_id = :workspace
-        AND v.kind = wanted.kind AND v.id >= :since AND v.test_endpoint_id IS NULL
+        AND v.kind = wanted.kind AND v.id >= :since AND v.occurred_at >= :moment AND v.test_endpoint_id IS NULL
         ORDER BY v.xact DESC LIMIT {MOST}) AS few)
 FROM unnest(:kinds::text[]) AS wanted(kind)""")
 _NEWEST: Final = sql(f"""
@@ -51,7 +51,7 @@ class Preview(Struct, frozen=True):
 
 async def of(workspace: str, kinds: Sequence[str], hours: int) -> Preview:
     """Return what an endpoint for these kinds would have been sent in the last `hours`."""
-    since = ids.floor("evt", clock.now() - timedelta(hours=hours))
-    which = {"workspace": workspace, "kinds": list(kinds), "since": since}
-    counts = {row[0]: row[1] for row in await _COUNTED.rows(**which)}
+    moment = clock.now() - timedelta(hours=hours)
+    which = {"workspace": workspace, "kinds": list(kinds), "since": ids.floor("evt", moment)}
+    counts = {row[0]: row[1] for row in await _COUNTED.rows(**which, moment=moment)}
     return Preview(counts, [Example(*row) for row in await _NEWEST.rows(**which)])

@@ -26,7 +26,7 @@ class Change(Struct, frozen=True):
 
     step: str
     deed: str
-    """added, removed or changed"""
+    """Such as added, removed or changed."""
     fields: list[Difference]
 
 
@@ -41,6 +41,8 @@ def of_texts(old: str, new: str) -> Compared:
 
 def compare(old: Draft, new: Draft) -> list[Change]:
     """How `old` became `new`: first what holds for the whole flow."""
+    if not old:
+        return [Change("The first version", f"has {len(editing.steps(new))} steps", [])]
     before, after = ({one["id"]: one for one in editing.steps(draft)} for draft in (old, new))
     names = {name: step_words.named(one) for name, one in {**before, **after}.items()}
     found = [Change("The whole flow", "changed", list(_differences(fields.of("flow"), old, new, "flow", names)))]
@@ -74,14 +76,16 @@ def _differences(
 def _rows(
     field: Field, old: Sequence[Step], new: Sequence[Step], names: Mapping[str, str], prefix: str
 ) -> Iterator[Difference]:
-    keys = [[msgspec.json.encode(row, order="deterministic") for row in rows] for rows in (old, new)]
-    for deed, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
-        for number, was, now in zip_longest(range(c, max(d, c + b - a)), old[a:b], new[c:d]) if deed != "equal" else ():
-            place = f"{prefix}{step_words.one(field).capitalize()} {number + 1}"
+    keys, others = ([msgspec.json.encode(row, order="deterministic") for row in rows] for rows in (old, new))
+    for deed, a, b, c, d in SequenceMatcher(None, keys, others, autojunk=False).get_opcodes():
+        none: Step = {}
+        pairs = zip_longest(old[a:b], new[c:d], fillvalue=none) if deed != "equal" else ()
+        for number, (was, now) in enumerate(pairs, c + 1):
+            place = f"{prefix}{step_words.one(field).capitalize()} {number}"
             if was and now:
                 yield from islice(_differences(field.fields, was, now, field.name, names, f"{place}, "), 20)
             else:
-                yield place, step_words.row(was or {}), step_words.row(now or {})
+                yield place, step_words.row(was), step_words.row(now)
 
 
 def _said(field: Field, value: Any, names: Mapping[str, str]) -> str:

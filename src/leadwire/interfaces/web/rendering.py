@@ -182,7 +182,7 @@ def percent(share: float | None) -> str:
     """0.9987 -> 99.87 %; nothing -> a dash. Never rounds a failure away."""
     if share is None:
         return "—"
-    return "100 %" if share == 1 else f"{min(share * 100, 99.99):.2f} %"
+    return f"{share:.0%}".replace("%", " %") if share in (0, 1) else f"{min(share * 100, 99.99):.2f} %"
 
 
 def host(url: str) -> str:

@@ -17,7 +17,7 @@ _ADVICE: Final = {
     "unreachable": "Open the issuer with /.well-known/openid-configuration behind it in a browser.",
     "wrong_status": "Open the issuer with /.well-known/openid-configuration behind it in a browser.",
     "wrong_issuer": "Enter the issuer letter for letter as the provider writes it, with or without a slash at its end.",
-    "forbidden_address": "It has to be https and public, or in LEADWIRE_ALLOWED_NETWORKS.",
+    "forbidden_address": "It has to be https and public, or in a network that the operator allows.",
     "client_refused": "Copy client id and secret once more. The secret may have expired.",
 }
 

@@ -94,7 +94,8 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
         sent=await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
         bots=names,
         bot=names.get(one.bot_id, one.bot_id),
-        who=await _actors(context.workspace) if happened else {},
+        notes=await conversations.notes_of_lead(workspace=context.workspace, lead_id=one.id),
+        who=await _actors(context.workspace),
         name=one.name or _way(one),
         way=_way(one),
     )

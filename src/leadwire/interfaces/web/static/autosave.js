@@ -87,8 +87,11 @@ addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.isComposing || !event.target.matches?.("[data-autosave] input")) return;
   event.preventDefault();
   const add = event.target.name.match(/^(options)\/\d+\/label$/)?.[1]; // the next answer
-  if (add) {
-    added = `${add}/${event.target.closest(".list").querySelectorAll(":scope > .row").length}/label`;
+  const rows = add ? [...event.target.closest(".list").querySelectorAll(":scope > .row")] : [];
+  const next = rows[rows.indexOf(event.target.closest(".row")) + 1]?.querySelector("[name$='/label']");
+  if (next) next.select();
+  else if (add) {
+    added = `${add}/${rows.length}/label`;
     save(event.target.form, all, event.target.form.querySelector(`button[name=add][value=${add}]`));
   } else event.target.dispatchEvent(new Event("change", { bubbles: true }));
 });

@@ -2,12 +2,9 @@
 every field that is filled in.
 """
 
-import pytest
 from playwright.async_api import expect
 
-from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import db
-from leadwire.interfaces.web.faces import nickname
 from tests import jobs, make
 from tests.browser.builder import Builder
 from tests.browser.desk import signed_in

@@ -12,7 +12,7 @@ from leadwire.domain.bots.builder import editing, fields, text_diff
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.builder.fields import Field, Step
 from leadwire.domain.bots.flow.parse import checked
-from leadwire.interfaces.web import step_words
+from leadwire.interfaces.web import step_labels
 
 _MOST: Final = 100  # steps
 _LONGEST: Final = 300  # characters of what is told of a field
@@ -44,7 +44,7 @@ def compare(old: Draft, new: Draft) -> list[Change]:
     if not old:
         return [Change("The first version", f"has {len(editing.steps(new))} steps", [])]
     before, after = ({one["id"]: one for one in editing.steps(draft)} for draft in (old, new))
-    names = {name: step_words.named(one) for name, one in {**before, **after}.items()}
+    names = {name: step_labels.named(one) for name, one in {**before, **after}.items()}
     found = [Change("The whole flow", "changed", list(_differences(fields.of("flow"), old, new, "flow", names)))]
     for name in {**after, **before}:
         was, now = before.get(name), after.get(name)
@@ -52,8 +52,8 @@ def compare(old: Draft, new: Draft) -> list[Change]:
             kind = str(now.get("type"))
             found.append(Change(names[name], "changed", list(_differences(fields.of(kind), was, now, kind, names))))
         else:
-            found += [Change(step_words.named(was), "removed", [])] if was else []
-            found += [Change(step_words.named(now), "added", [])] if now else []
+            found += [Change(step_labels.named(was), "removed", [])] if was else []
+            found += [Change(step_labels.named(now), "added", [])] if now else []
     return [one for one in found if one.fields or one.deed != "changed"][:_MOST]
 
 
@@ -64,7 +64,7 @@ def _differences(
         was, now = old.get(field.name), new.get(field.name)
         if was == now:
             continue
-        place = prefix + step_words.label(field, inside)
+        place = prefix + step_labels.label(field, inside)
         if field.kind == "group":
             yield from _differences(field.fields, _table(was), _table(now), field.name, names, prefix)
         elif field.kind == "rows":
@@ -81,16 +81,16 @@ def _rows(
         none: Step = {}
         pairs = zip_longest(old[a:b], new[c:d], fillvalue=none) if deed != "equal" else ()
         for number, (was, now) in enumerate(pairs, c + 1):
-            place = f"{prefix}{step_words.one(field).capitalize()} {number}"
+            place = f"{prefix}{step_labels.one(field).capitalize()} {number}"
             if was and now:
                 yield from islice(_differences(field.fields, was, now, field.name, names, f"{place}, "), 20)
             else:
-                yield place, step_words.row(was), step_words.row(now)
+                yield place, step_labels.row(was), step_labels.row(now)
 
 
 def _said(field: Field, value: Any, names: Mapping[str, str]) -> str:
     shown = fields.shown(value)
-    known = names if field.kind == "step" else step_words.choices(field) if field.kind == "choice" else {}
+    known = names if field.kind == "step" else step_labels.choices(field) if field.kind == "choice" else {}
     return known.get(shown, shown)[:_LONGEST]
 
 

@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import re
+import secrets
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from playwright.async_api import Page, expect
 
 from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from tests.delivery.wired import Wire
 
 if TYPE_CHECKING:  # its fixtures use this module
@@ -18,13 +20,19 @@ PASSWORD = "four quiet grey horses"
 
 
 async def signed_in(visit: "Visit", address: str, workspace: str, email: str, role: str = "admin") -> Page:
-    """A new user's first page."""
+    """The first page of a new user, who has joined without the form: `test_details.py` is of that."""
     link = await team.invite(workspace, email, role, operator=role == "admin")  # type: ignore[arg-type]
-    page = await visit.page()
-    await page.goto(f"{address}/join/{link}")
-    await page.get_by_label("Your name").fill(email.partition("@")[0].title())
-    await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Create my account").click()
+    page, mark = await visit.page(), secrets.token_urlsafe(16)
+    comes_from = Browser("127.0.0.1", await page.evaluate("navigator.userAgent"), mark)
+    session = await team.accept(link, email, PASSWORD, comes_from, email.partition("@")[0].title())
+    cookies = {"leadwire": session, "leadwire-browser": mark}
+    await visit.context.add_cookies(
+        [
+            {"name": name, "value": value, "url": address, "httpOnly": True, "sameSite": "Lax"}
+            for name, value in cookies.items()
+        ]
+    )
+    await page.goto(f"{address}/")
     await expect(page).to_have_title(re.compile(r"(Overview|Inbox) · Leadwire$"))
     return page
 

@@ -50,8 +50,8 @@ async def resend(customer: Customer, planned: Planned) -> None:
     """Some of the latest deliveries of an endpoint that have ended."""
     name = _pick(_AGAIN, planned)
     for event_id in await _events(customer, name, "SELECT event_id FROM delivery_result WHERE endpoint_id = $1 AND"):
-        work = partial(redrives.resend, customer.workspace, event_id, customer.endpoints[name])
-        await customer.done("resend", name, work, event_id)
+        chosen = Selection(endpoint_id=customer.endpoints[name], event_id=event_id, replay=True)
+        await customer.done("resend", name, partial(redrives.start, customer.workspace, chosen), event_id)
 
 
 async def retry_now(customer: Customer, planned: Planned) -> None:

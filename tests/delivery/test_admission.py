@@ -12,13 +12,13 @@ from leadwire.delivery.worker import recorder
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.webhooks import changes, reads, redrives
+from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db
 from tests import make
 from tests.delivery.interleaved import Held, apart, blocked
 from tests.delivery.test_delivery import states
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import endpoint, redriven
 from tests.waiting import eventually
 
 
@@ -72,7 +72,7 @@ async def test_a_redrive_amid_an_admission_wakes_it_again(workspace, bot, wire, 
         patched.setattr(admit, "_ADMIT", admitting)
         first = apart(admit.admit())
         await admitting.reached.wait()
-        again = apart(redrives.redrive_event(workspace, await db.value("SELECT event_id FROM every_delivery")))
+        again = apart(redriven(workspace, await db.value("SELECT event_id FROM every_delivery")))
         await blocked()
         admitting.go.set()
         assert await first == []

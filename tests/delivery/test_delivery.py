@@ -8,11 +8,11 @@ from standardwebhooks.webhooks import Webhook
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import invariants
 from leadwire.domain.privacy import changes as privacy
-from leadwire.domain.webhooks import changes, reads, redrives
+from leadwire.domain.webhooks import changes, reads
 from leadwire.infrastructure import clock, db
 from leadwire_development import verifying
 from tests import make
-from tests.delivery.wired import Wire, endpoint
+from tests.delivery.wired import Wire, endpoint, redriven
 
 
 async def states() -> dict[str, int]:
@@ -96,7 +96,7 @@ async def test_retries_come_exactly_on_schedule_then_a_dead_letter_that_redrive_
     await db_clock.forward(10_000)
     assert await wire.turn() == []  # dead is dead
     receiver.answer = 204
-    assert await redrives.redrive_event(workspace, letters[0].event_id) == 1
+    assert await redriven(workspace, letters[0].event_id) == 1
     await wire.turn()
     assert await states() == {"delivered": 1}
     assert len({delivery.webhook_id for delivery in receiver.deliveries}) == 1

@@ -11,7 +11,7 @@ from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.test_delivery import broken, states
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import endpoint, redriven
 
 
 async def recorded(wire, receiver):
@@ -60,7 +60,7 @@ async def test_nothing_of_an_erased_person_is_sent_any_more(workspace, bot, wire
     await privacy.erase_lead(workspace, lead.id)
     if step is not recorded:
         event = await db.value("SELECT id FROM event WHERE kind = 'lead.created'")
-        assert await redrives.redrive_event(workspace, event) == 0
+        assert await redriven(workspace, event) == 0
     await redrives.start(workspace, Selection(endpoint_id=made.id), 1000)
     await quarantine.release()
     for seconds in (0, 31, 86_400):

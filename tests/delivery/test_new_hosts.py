@@ -8,7 +8,7 @@ from leadwire.delivery.monitoring import gauges, invariants
 from leadwire.delivery.relay.admit import admit
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.webhooks import changes, reads, redrives
+from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.errors import QuotaExceeded
@@ -16,7 +16,7 @@ from tests import statements
 from tests.delivery.test_delivery import states
 from tests.delivery.test_gauges import shown
 from tests.delivery.test_numbers import people
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import endpoint, redriven
 
 RATE = 60  # a minute
 
@@ -156,7 +156,7 @@ async def test_a_redrive_keeps_to_it(workspace, bot, wire, receiver, db_clock):
     receiver.answer = 500
     await people(workspace, bot, 4)
     for (event_id,) in await db.rows("SELECT event_id FROM delivery_result"):
-        await redrives.redrive_event(workspace, event_id)
+        await redriven(workspace, event_id)
     before = len(receiver.deliveries)
     await db_clock.forward(2)
     await turns(wire)

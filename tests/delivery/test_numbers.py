@@ -18,7 +18,7 @@ from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import Invalid, NotFound
 from tests import jobs, make
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import endpoint, redriven
 from tests.waiting import eventually
 
 
@@ -153,6 +153,10 @@ async def test_a_number_is_undone_with_its_transaction(workspace, bot, wire, rec
     assert sorted((await number(keys, "test")).values()) == [1, 2]
 
 
+async def numbers_again(workspace: str, made: str, first: int, last: int) -> int:
+    return (await redrives.start(workspace, Selection(endpoint_id=made, numbers=(first, last)))).done
+
+
 async def test_a_hole_is_found_and_sent_again_with_its_number(workspace, bot, wire, receiver):
     made = await numbered(workspace, receiver)
     receiver.answer = lambda one: 410 if one.headers["x-service-sequence"] == "2" else 204
@@ -164,8 +168,8 @@ async def test_a_hole_is_found_and_sent_again_with_its_number(workspace, bot, wi
     (found,) = await reads.deliveries_of(workspace, event_id, made)
     assert (found.sequence, found.state) == (2, "dead")
     receiver.deliveries.clear()
-    assert await redrives.redrive_numbers(workspace, made, 2, 3) == 2, "a delivered one too"
-    assert await redrives.redrive_numbers(workspace, made, 2, 3) == 0, "they wait"
+    assert await numbers_again(workspace, made, 2, 3) == 2, "a delivered one too"
+    assert await numbers_again(workspace, made, 2, 3) == 0, "they wait"
     await wire.turn()
     assert sorted(arrived(receiver)) == [2, 3]
     await people(workspace, bot, 1)
@@ -173,9 +177,9 @@ async def test_a_hole_is_found_and_sent_again_with_its_number(workspace, bot, wi
     assert arrived(receiver)[-1] == 5
     for first, last, error in ((9, 9, NotFound), (3, 2, Invalid), (1, 1001, Invalid)):
         with pytest.raises(error):
-            await redrives.redrive_numbers(workspace, made, first, last)
+            await numbers_again(workspace, made, first, last)
     with pytest.raises(NotFound):
-        await redrives.redrive_numbers("ws_other", made, 2, 3)
+        await numbers_again("ws_other", made, 2, 3)
 
 
 async def test_a_redrive_keeps_numbers_and_a_replay_gives_new_ones_to_what_had_none(workspace, bot, wire, receiver):
@@ -189,7 +193,7 @@ async def test_a_redrive_keeps_numbers_and_a_replay_gives_new_ones_to_what_had_n
     await wire.turn()
     receiver.answer = 204
     await changes.enable(workspace, made)
-    await redrives.redrive_event(workspace, receiver.deliveries[0].webhook_id)
+    await redriven(workspace, receiver.deliveries[0].webhook_id)
     await wire.turn()
     assert arrived(receiver) == [1, 1]
     await redrives.start(workspace, Selection(endpoint_id=made, replay=True), 1000)
@@ -207,7 +211,7 @@ async def test_what_is_erased_or_canceled_keeps_its_number(workspace, bot, wire,
     (event_id,) = await reads.events_of_numbers(workspace, made, 1, 1)
     (found,) = await reads.deliveries_of(workspace, event_id, made)
     assert (found.state, found.body) == ("cancelled", "")
-    assert await redrives.redrive_numbers(workspace, made, 1, 2) == 0
+    assert await numbers_again(workspace, made, 1, 2) == 0
     await changes.delete(workspace, made)
     assert await db.value("SELECT count(*) FROM endpoint_sequence") == 0
 

@@ -6,10 +6,11 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker import quarantine
 from leadwire.domain.privacy import changes as privacy
-from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from tests.delivery.test_delivery import broken, states
+from tests.delivery.wired import redriven
 
 
 async def events() -> list[str]:
@@ -33,7 +34,7 @@ async def test_what_is_redriven_goes_before_what_is_still_to_be_sent(in_order, w
     lead = await dead_letter(in_order, wire)
     await in_order.score(lead, 2, 3)
     await fan_out()
-    assert await redrives.redrive_event(workspace, (await events())[0]) == 1
+    assert await redriven(workspace, (await events())[0]) == 1
     for _ in range(4):
         await wire.turn()
     assert in_order.told() == [1, 2, 3]
@@ -42,7 +43,7 @@ async def test_what_is_redriven_goes_before_what_is_still_to_be_sent(in_order, w
 
 async def test_a_redrive_waits_for_nothing_that_comes_later(in_order, workspace, wire):
     lead = await dead_letter(in_order, wire)
-    assert await redrives.redrive_event(workspace, (await events())[0]) == 1
+    assert await redriven(workspace, (await events())[0]) == 1
     await in_order.score(lead, 2)
     for _ in range(3):
         await wire.turn()
@@ -58,7 +59,7 @@ async def test_two_dead_letters_of_a_subject_are_redriven_in_order(in_order, wor
     receiver.deliveries.clear()
     await changes.enable(workspace, await db.value("SELECT id FROM webhook_endpoint"))
     for event in reversed(await events()):
-        assert await redrives.redrive_event(workspace, event) == 1
+        assert await redriven(workspace, event) == 1
     for _ in range(3):
         await wire.turn()
     assert in_order.told() == [1, 2]
@@ -70,7 +71,7 @@ async def test_a_retry_waits_for_what_was_redriven_before_it_meanwhile(in_order,
     await in_order.score(lead, 2)
     await wire.relay()
     second = await wire.post(await wire.claim())
-    assert await redrives.redrive_event(workspace, (await events())[0]) == 1
+    assert await redriven(workspace, (await events())[0]) == 1
     await wire.settle([one._replace(outcome="http_5xx", next=NextStep("waiting", 60.0)) for one in second])
     receiver.answer = 500
     await wire.turn()  # the first fails as well
@@ -100,7 +101,7 @@ async def test_a_retry_behind_what_was_redriven_comes_no_earlier_than_its_time(
         if step:
             await wire.settle(failed)
         else:
-            assert await redrives.redrive_event(workspace, (await events())[0]) == 1
+            assert await redriven(workspace, (await events())[0]) == 1
     for _ in range(3):
         await wire.turn()
     assert in_order.told() == [1]
@@ -146,7 +147,7 @@ async def test_one_released_waits_for_what_was_redriven_before_it(in_order, work
     await in_order.score(lead, 2, 3)
     await wire.relay()
     await quarantine.set_aside(await wire.read())
-    assert await redrives.redrive_event(workspace, (await events())[0]) == 1
+    assert await redriven(workspace, (await events())[0]) == 1
     assert await quarantine.release() == 1
     for expected in ([1], [1, 2], [1, 2, 3]):
         await wire.turn()

@@ -10,11 +10,10 @@ from leadwire.delivery.relay import partitions
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.partitions import maintain
 from leadwire.domain.webhooks import changes as webhooks
-from leadwire.domain.webhooks import redrives
 from leadwire.infrastructure import clock, db, ids
 from tests import make
 from tests.delivery.interleaved import apart, ended_or_blocked
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import endpoint, redriven
 from tests.waiting import eventually
 
 _RETENTION = 30
@@ -82,7 +81,7 @@ async def test_an_old_day_goes_and_only_what_is_still_to_be_sent_stays(workspace
     event_id = await dead_letter_of(old, workspace, made.id)
     await dead_letter_of(old, workspace, made.id, hour=13)
     await dead_letter_of(kept, workspace, made.id)
-    await redrives.redrive_event(workspace, event_id)
+    await redriven(workspace, event_id)
     assert (await maintain(_RETENTION))[1] == [old]
     assert kept in await existing()
     by_default = [[row["event_id"] for row in await db.rows(_BY_DEFAULT.format(*one))] for one in _KEYS]
@@ -93,7 +92,7 @@ async def test_an_old_day_goes_and_only_what_is_still_to_be_sent_stays(workspace
     await wire.turn()
     await webhooks.enable(workspace, made.id)
     receiver.answer = 204
-    assert await redrives.redrive_event(workspace, event_id) == 1, "as long as it is there, it can be sent again"
+    assert await redriven(workspace, event_id) == 1, "as long as it is there, it can be sent again"
     await maintain(_RETENTION)
     await wire.turn()
     assert [one.webhook_id for one in receiver.deliveries] == [event_id] * 2
@@ -108,7 +107,7 @@ async def test_what_is_redriven_just_before_its_day_would_be_dropped_is_kept(wor
     old = today() - timedelta(days=_RETENTION + 10)
     event_id = await dead_letter_of(old, workspace, made.id)
     async with db.transaction():
-        assert await redrives.redrive_event(workspace, event_id) == 1
+        assert await redriven(workspace, event_id) == 1
         tending = apart(maintain(_RETENTION))
         await ended_or_blocked(tending)
     await asyncio.wait([tending])

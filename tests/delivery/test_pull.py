@@ -27,7 +27,7 @@ from leadwire_development import verifying
 from tests import jobs
 from tests.delivery.test_delivery import states
 from tests.delivery.test_numbers import people
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import endpoint, redriven
 
 
 class Puller:
@@ -134,7 +134,7 @@ async def test_what_is_not_acknowledged_in_time_is_retried_and_at_last_dead(
     assert await attempts() == [(number, "timeout", True) for number in (1, 2, 3, 4)]
     await in_balance(redis)
     event_id = await db.value("SELECT event_id FROM delivery_result")
-    assert await redrives.redrive_event(workspace, event_id) == 1
+    assert await redriven(workspace, event_id) == 1
     batch = await puller.fetch()
     assert (header(batch, "X-Service-Attempt"), await puller.acknowledge(batch)) == (["1"], 1)
     assert await states() == {"delivered": 1}
@@ -251,7 +251,7 @@ async def test_numbers_hold(workspace, bot, wire, db_clock):
     again = await puller.fetch()
     assert header(again, "X-Service-Sequence") == ["1"]
     assert await puller.acknowledge(again) == 1
-    assert await receivers.replay(puller.receiver, 2, 2) == 1
+    assert (await receivers.redrive(puller.receiver, redrives.Selection(numbers=(2, 2)))).done == 1
     assert header(await puller.fetch(), "X-Service-Sequence") == ["2"]
 
 

@@ -14,7 +14,7 @@ from tests import jobs, make
 from tests.delivery.interleaved import overlapped
 from tests.delivery.test_delivery import broken, states
 from tests.delivery.test_redrives import dead
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import endpoint, redriven
 
 
 @pytest.fixture
@@ -22,9 +22,7 @@ def again(workspace):
     """The ways to send something again to an endpoint."""
 
     async def one_event(endpoint_id: str) -> None:
-        await redrives.redrive_event(
-            workspace, await db.value("SELECT event_id FROM every_delivery LIMIT 1"), endpoint_id
-        )
+        await redriven(workspace, await db.value("SELECT event_id FROM every_delivery LIMIT 1"), endpoint_id)
 
     async def job(_endpoint_id: str) -> None:
         await jobs.redrive()

@@ -11,7 +11,7 @@ from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, NotFound
 from tests import make
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import endpoint, resend
 
 
 async def of(workspace, event_id):
@@ -24,10 +24,10 @@ async def test_what_was_delivered_is_sent_again_with_the_same_id_and_body(worksp
     await make.lead(workspace, bot)
     await wire.turn()
     (first,) = await receiver.received(1)
-    await redrives.resend(workspace, first.webhook_id, made.id)
+    await resend(workspace, first.webhook_id, made.id)
     assert (await of(workspace, first.webhook_id)).state == "waiting"
     with pytest.raises(Conflict, match="on its way"):
-        await redrives.resend(workspace, first.webhook_id, made.id)
+        await resend(workspace, first.webhook_id, made.id)
     await wire.turn()
     _, again = await receiver.received(2)
     assert (again.webhook_id, again.body, again.attempt) == (first.webhook_id, first.body, 1)
@@ -50,7 +50,7 @@ async def test_what_was_discarded_and_what_is_dead_is_sent_again(workspace, bot,
     await changes.enable(workspace, made.id)
     canceled = await db.value("SELECT event_id FROM delivery_result WHERE state = 'cancelled'")
     for event_id in (dead.webhook_id, canceled):
-        await redrives.resend(workspace, event_id, made.id)
+        await resend(workspace, event_id, made.id)
     await wire.turn()
     assert {one.webhook_id for one in (await receiver.received(3))[1:]} == {dead.webhook_id, canceled}
     assert (await of(workspace, canceled)).state == "delivered"
@@ -63,14 +63,14 @@ async def test_others_tests_and_what_is_erased_are_not_sent_again(workspace, bot
     await wire.turn()
     sent = next(one.webhook_id for one in await receiver.received(2) if one.webhook_id != test)
     with pytest.raises(NotFound):
-        await redrives.resend("ws_other", sent, made.id)
+        await resend("ws_other", sent, made.id)
     with pytest.raises(NotFound):
         await redrives.retry_now("ws_other", sent, made.id)
     with pytest.raises(Conflict, match="A test is sent once"):
-        await redrives.resend(workspace, test, made.id)
+        await resend(workspace, test, made.id)
     await privacy.erase_lead(workspace, lead.id)
     with pytest.raises(Conflict, match="removed"):
-        await redrives.resend(workspace, sent, made.id)
+        await resend(workspace, sent, made.id)
     assert len(receiver.deliveries) == 2
 
 

@@ -16,7 +16,8 @@ from leadwire.delivery.worker.claim import claim, put_back
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.record import record
-from leadwire.domain.webhooks import changes
+from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import NewEndpoint
 from leadwire.infrastructure import redis_pool, settings
 from leadwire.infrastructure.settings import Settings
@@ -119,3 +120,13 @@ async def endpoint(workspace: str, url: str, *events: str) -> NewEndpoint:
     made = await changes.create(workspace, url, events or ("lead.created",))
     await changes.enable(workspace, made.id)
     return made
+
+
+async def redriven(workspace: str, event_id: str, endpoint_id: str | None = None) -> int:
+    """Send the dead letters of an event again. Return how many there were."""
+    return (await redrives.start(workspace, Selection(event_id=event_id, endpoint_id=endpoint_id))).done
+
+
+async def resend(workspace: str, event_id: str, endpoint_id: str) -> int:
+    """Send an event to an endpoint again, whatever came of it."""
+    return (await redrives.start(workspace, Selection(event_id=event_id, endpoint_id=endpoint_id, replay=True))).done

@@ -315,7 +315,8 @@ def test_four_attempts_then_one_dead_letter_and_a_redrive_delivers_it(up: Up, on
     assert json.loads(shown["body"]) == tries[0]["body"]
     this = ("--endpoint", endpoint, "--event", letter["event_id"])  # the demo's visitors may doom others
     assert up.json("redrives", "start", "--endpoint", endpoint, "--dry-run")["would_redrive"] >= 1
-    assert up.json("dead-letters", "redrive", letter["event_id"], "--endpoint", endpoint) == {"redriven": 1}
+    job = up.json("redrives", "start", "--endpoint", endpoint, "--event-id", letter["event_id"])
+    assert (job["total"], job["first_event"]) == (1, letter["event_id"])
     until(lambda: len(listener.seen(lead)) == 5)
     assert listener.seen(lead)[4]["status"] == 204
     until(lambda: up.json("dead-letters", "list", *this)["total"] == 0)

@@ -47,11 +47,6 @@ async def release_(case: Case) -> None:
     await release(case.start.event_id)
 
 
-@operation(OPERATIONS, "dead claimed before numbered_dead")
-async def redrive_event(case: Case) -> None:
-    await redrive.redrive_event(case.start.workspace, case.start.event_id)
-
-
 @operation(OPERATIONS, "dead claimed before numbered_dead expired", db.Locked)
 async def auto_redrive_(case: Case) -> None:
     """A probe, and then the redrive of all, as if something had been answered."""
@@ -64,31 +59,32 @@ async def auto_redrive_(case: Case) -> None:
         await redrive.step(row["id"])
 
 
-async def _job(case: Case, *, replay: bool) -> None:
+async def _job(case: Case, criteria: redrive.Criteria) -> None:
     """A job whose step comes now, although it may have matched nothing when it was made."""
-    start = case.start
-    endpoint_id = start.endpoint_id if replay else None
-    criteria = redrive.Criteria(start.workspace, "evt_", "evt_z", endpoint_id, None, None)
-    job = await redrive.create(criteria, 100, replay=replay)
-    await redrive.move(start.workspace, job, ["finished"], "running")
+    job = await redrive.create(criteria, 100)
+    await redrive.move(case.start.workspace, job, ["finished"], "running")
     await redrive.step(job)
 
 
 @operation(OPERATIONS, "dead claimed behind before numbered_dead expired", db.Locked)
 async def redrive_job(case: Case) -> None:
-    await _job(case, replay=False)
+    await _job(case, redrive.Criteria(case.start.workspace, "evt_", "evt_z"))
 
 
 @operation(
     OPERATIONS, "unrelayed queued claimed lapsed delivered dead behind erased numbered_dead expired aside", db.Locked
 )
 async def replay(case: Case) -> None:
-    await _job(case, replay=True)
+    start = case.start
+    await _job(case, redrive.Criteria(start.workspace, "evt_", "evt_z", start.endpoint_id, replay=True))
 
 
 @operation(OPERATIONS, "delivered dead claimed before numbered_dead expired")
 async def resend(case: Case) -> None:
-    await redrive.resend(case.start.workspace, case.start.event_id, case.start.endpoint_id)
+    """One event, at once."""
+    start = case.start
+    span = start.event_id, redrive.after(start.event_id)
+    await redrive.create(redrive.Criteria(start.workspace, *span, start.endpoint_id, replay=True), 100)
 
 
 @operation(OPERATIONS, "retried waiting")
@@ -98,7 +94,10 @@ async def retry_now(case: Case) -> None:
 
 @operation(OPERATIONS, "numbered numbered_dead")
 async def redrive_numbers(case: Case) -> None:
-    await redrive.redrive_numbers(case.start.workspace, case.start.endpoint_id, 1, 9)
+    start = case.start
+    numbers = {"first_number": 1, "last_number": 9}
+    criteria = redrive.Criteria(start.workspace, "evt_", "evt_z", start.endpoint_id, replay=True, **numbers)
+    await redrive.create(criteria, 100)
 
 
 @operation(

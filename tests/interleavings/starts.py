@@ -160,7 +160,7 @@ async def redriven(url: str) -> Start:
     """Dead, and sent again, while a worker sleeps that has the first generation in hand."""
     start = await overtaken(url)
     await recorded(start, "first", "http_5xx", NextStep("dead"))
-    await redrive.redrive_event(start.workspace, start.event_id)
+    await redrive.create(redrive.Criteria(start.workspace, start.event_id, redrive.after(start.event_id)), 100)
     await admit()
     return start
 

@@ -75,7 +75,7 @@ async def step(endpoint_id: str, place: str) -> Again | None:
             return Again(_LOOK, place)
         if probes and endpoint["answers"]:
             return await _begin(endpoint_id, endpoint, place)
-        await redrive.redrive_event(endpoint["workspace_id"], event, endpoint_id, once=True)
+        await redrive.once_more(event, endpoint_id)
     metrics.AUTO_REDRIVES.labels("probe").inc()
     return Again(min(_FIRST_PAUSE * 2.0 ** min(probes, 10), _LONGEST_PAUSE), f"{probes + 1} {event}")
 
@@ -83,11 +83,11 @@ async def step(endpoint_id: str, place: str) -> Again | None:
 async def _begin(endpoint_id: str, endpoint: db.Row, place: str) -> Again | None:
     """Begin the redrive, unless there are more dead letters than `MOST`."""
     workspace, end = endpoint["workspace_id"], ids.floor("evt", clock.now() + timedelta(days=1))
-    criteria = redrive.Criteria(workspace, _first(), end, endpoint_id, None, None, endpoint["died_since"])
-    total = await redrive.count(criteria, replay=False)
+    criteria = redrive.Criteria(workspace, _first(), end, endpoint_id, died_since=endpoint["died_since"])
+    total = await redrive.count(criteria)
     if total > MOST:
         return Again(_LONGEST_PAUSE, place)
-    await redrive.create(criteria, min(_FASTEST, math.ceil(total / _WITHIN) or 1), replay=False)
+    await redrive.create(criteria, min(_FASTEST, math.ceil(total / _WITHIN) or 1))
     metrics.AUTO_REDRIVES.labels("redrive").inc()
     telemetry.log("redrive.begun", endpoint_id=endpoint_id, workspace_id=workspace, deliveries=total)
     return None

@@ -5,10 +5,12 @@ from typing import Final
 from leadwire.delivery import auto_redrive, metrics, redrive
 from leadwire.delivery.endpoints import discard
 from leadwire.infrastructure import telemetry
-from leadwire.infrastructure.jobs import Again, Claimed, job
+from leadwire.infrastructure.jobs import Again, Claimed, chore, job
 
 _EVERY: Final = 0.2  # seconds between the steps of a redrive
 _IDLE: Final = 1.0  # seconds, where its rate allows nothing yet
+
+chore("redrive_job.delete")(redrive.delete_old)
 
 
 @job("redrive", at_once=4, find=redrive.running)

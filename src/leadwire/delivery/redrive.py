@@ -1,14 +1,15 @@
-"""Redrives: the dead letters of one event at once, and of many by the background process, a step at a time.
+"""Redrives: jobs that send deliveries again, a step at a time by the background process.
 
-A batch and the job's place after it are one transaction, so a job never does anything twice, whoever dies when.
+A batch and the job's place after it are one transaction, so a job never does anything twice, whoever dies when. A job
+whose deliveries somebody has named, by an event or by numbers, takes its first step at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
-from piccolo.columns import Array, Boolean, Integer, Text, Timestamptz
+from piccolo.columns import Array, BigInt, Boolean, Integer, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery.endpoints import due
@@ -32,9 +33,9 @@ class RedriveJob(Table, db=DB, tablename="redrive_job"):
     outcomes = Array(Text(), null=True, default=None)
     first_event = Text()  # the range of event ids, which is one of time
     end_event = Text()
-    died_since = Timestamptz(
-        null=True, default=None
-    )  # nobody has started it: what has died since then (`auto_redrive`)
+    first_number = BigInt(null=True, default=None)  # of a replay to a numbered endpoint: only what has these numbers
+    last_number = BigInt(null=True, default=None)
+    died_since = Timestamptz(null=True, default=None)  # nobody has started it: what has died since (`auto_redrive`)
     per_second = Integer()
     state = Text()
     total = Integer()  # when it was made: more may have died since, or been sent by hand
@@ -54,52 +55,50 @@ TIMES: Final = 3
 _TRIES: Final = 5  # of a step, in half a minute, before it goes on without those that fail
 
 _RUNNING: Final = sql("SELECT id, workspace_id FROM redrive_job WHERE state = 'running'")
-
 # The dead letters that meet the criteria. Where nobody has started the job, they are none once it may not go on.
 _DEAD: Final = f"""
-FROM delivery_result d JOIN webhook_endpoint e ON e.id = d.endpoint_id
-WHERE d.workspace_id = :workspace_id AND d.state = 'dead' AND NOT d.test
+SELECT d.event_id, d.endpoint_id FROM delivery_result d JOIN webhook_endpoint e ON e.id = d.endpoint_id
+WHERE NOT :replay::bool AND d.workspace_id = :workspace_id AND d.state = 'dead' AND NOT d.test
   AND d.event_id >= :first_event AND d.event_id < :end_event
   AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)
   AND (:kinds::text[] IS NULL OR EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.kind = ANY(:kinds)))
   AND (:outcomes::text[] IS NULL OR d.last_outcome = ANY(:outcomes))
+  AND (:first_number::bigint IS NULL OR d.sequence BETWEEN :first_number AND :last_number::bigint)
   AND (:died_since::timestamptz IS NULL OR d.finished_at >= :died_since AND d.generation <= {TIMES} AND e.enabled
     AND e.auto_redrive_since IS NOT NULL AND coalesce(e.failing_since, now()) > now() - interval '1 minute')"""
 
-# The events that an endpoint could have had, by the same criteria; without kinds, those it subscribes to now.
+# The events that an endpoint could have had, by the same criteria; without kinds, those it subscribes to now. What is
+# named, by numbers or as the first event, is also what it has had for whatever reason.
 _PAST: Final = """
+SELECT v.id AS event_id, e.id AS endpoint_id
 FROM event v JOIN webhook_endpoint e ON e.id = :endpoint_id AND e.workspace_id = v.workspace_id
-WHERE v.workspace_id = :workspace_id AND v.id >= :first_event AND v.id < :end_event
-  AND v.kind = ANY(coalesce(:kinds::text[], e.events)) AND :outcomes::text[] IS NULL
-  AND v.test_endpoint_id IS NULL AND e.id IS DISTINCT FROM v.subject AND :died_since::timestamptz IS NULL
-  AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)"""
+WHERE :replay::bool AND v.workspace_id = :workspace_id AND v.id >= :first_event AND v.id < :end_event
+  AND :outcomes::text[] IS NULL AND v.test_endpoint_id IS NULL AND :died_since::timestamptz IS NULL
+  AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
+  AND (:first_number::bigint IS NULL AND v.kind = ANY(coalesce(:kinds::text[], e.events))
+        AND e.id IS DISTINCT FROM v.subject
+    OR (:first_number::bigint IS NOT NULL OR v.id = :first_event) AND EXISTS (
+        SELECT 1 FROM delivery_result d WHERE d.event_id = v.id AND d.endpoint_id = e.id AND NOT d.test
+          AND (:first_number::bigint IS NULL OR d.sequence BETWEEN :first_number AND :last_number::bigint)))"""
 
-# The next batch of dead letters; of past events.
-_NEXT_DEAD: Final = sql(f"""
-SELECT d.event_id, d.endpoint_id {_DEAD} AND (d.event_id, d.endpoint_id) > (:after_event, :after_endpoint)
-  AND d.event_id >= :after_event
-ORDER BY d.event_id, d.endpoint_id LIMIT :allowed""")
-_NEXT_PAST: Final = sql(f"""
-SELECT v.id AS event_id, e.id AS endpoint_id {_PAST} AND (v.id, e.id) > (:after_event, :after_endpoint)
-  AND v.id >= :after_event
-ORDER BY v.id LIMIT :allowed""")
-
+_COUNT, _NEXT = (
+    {replay: sql(text.format(those)) for replay, those in ((False, _DEAD), (True, _PAST))}
+    for text in (
+        "SELECT count(*) FROM ({}) AS those",
+        """SELECT * FROM ({}) AS those WHERE (event_id, endpoint_id) > (:after_event, :after_endpoint)
+    AND event_id >= :after_event ORDER BY event_id, endpoint_id LIMIT :allowed""",
+    )
+)
 
 _ONE: Final = "event_id = :event_id AND endpoint_id = :endpoint_id AND workspace_id = :workspace AND NOT test"
-_ENDED: Final = sql(f"SELECT event_id, endpoint_id FROM delivery_result WHERE {_ONE}")
 # What is behind another, or in quarantine, is due never, and stays so.
 _HURRY: Final = sql(f"""
 UPDATE delivery SET due_at = now() WHERE {_ONE} AND state = 'waiting' AND due_at > now() AND due_at < 'infinity'
 RETURNING 1""")
 
-_EVENTS, _UNFINISHED, _AGAIN, _JOB, _DEAD_OF_EVENT, _NUMBERED, _STEPPED, _INSERT = named(
-    __file__, "events unfinished again job dead_of_event numbered stepped insert"
+_EVENTS, _UNFINISHED, _AGAIN, _JOB, _STEPPED, _INSERT, _DELETE_OLD = named(
+    __file__, "events unfinished again job stepped insert delete_old"
 )
-
-
-_COUNT_DEAD: Final = sql(f"SELECT count(*) {_DEAD}")
-_COUNT_PAST: Final = sql(f"SELECT count(*) {_PAST}")
-
 
 _MOVE: Final = statement(
     RedriveJob.update({RedriveJob.state: param("after"), RedriveJob.stepped_at: NOW, RedriveJob.updated_at: NOW})
@@ -112,17 +111,31 @@ _DELETE_JOBS: Final = statement(RedriveJob.delete().where(RedriveJob.workspace_i
 
 
 class Criteria(NamedTuple):
-    """What a job sends: a workspace's, within a range of event ids; None is any endpoint, kind or last outcome.
-    With `died_since`, what has died since then and may be sent again by itself.
+    """What a job sends: a workspace's dead letters, within a range of event ids; None is any endpoint, kind or last
+    outcome. With `replay`, what one endpoint could have had, with these numbers or any, whatever came of it; with
+    `died_since`, what has died since and may be sent again by itself.
     """
 
     workspace_id: str
     first_event: str
     end_event: str
-    endpoint_id: str | None
-    kinds: list[str] | None
-    outcomes: list[str] | None
+    endpoint_id: str | None = None
+    kinds: list[str] | None = None
+    outcomes: list[str] | None = None
+    first_number: int | None = None
+    last_number: int | None = None
+    replay: bool = False
     died_since: datetime | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether it is one event, or some numbers."""
+        return self.first_number is not None or self.end_event == after(self.first_event)
+
+
+def after(event_id: str) -> str:
+    """The end of the range of ids that begins with an event and has no other."""
+    return f"{event_id}0"
 
 
 class Step(NamedTuple):
@@ -132,20 +145,27 @@ class Step(NamedTuple):
     ended: bool
 
 
-async def count(criteria: Criteria, *, replay: bool) -> int:
-    """Return how many deliveries match; with `replay`, events."""
-    return int(await (_COUNT_PAST if replay else _COUNT_DEAD).value(**criteria._asdict()))
+async def count(criteria: Criteria) -> int:
+    """Return how many deliveries match; of a replay, events."""
+    return int(await _COUNT[criteria.replay].value(**criteria._asdict()))
 
 
-async def create(criteria: Criteria, per_second: int, *, replay: bool) -> str:
+async def create(criteria: Criteria, per_second: int) -> str:
     """Make a job, which has ended when nothing matches. Return its id."""
-    total = await count(criteria, replay=replay)
-    values = {"id": ids.new("job"), "per_second": per_second, "total": total, "replay": replay}
+    total, job_id = await count(criteria), ids.new("job")
+    state: JobState = "running" if total else "finished"
     async with db.transaction():
-        await _INSERT.rows(**criteria._asdict(), **values, state="running" if total else "finished")
+        await _INSERT.rows(**criteria._asdict(), id=job_id, per_second=per_second, total=total, state=state)
         if total:
-            await jobs.add("redrive", str(values["id"]), criteria.workspace_id)
-    return str(values["id"])
+            await jobs.add("redrive", job_id, criteria.workspace_id)
+        if total and criteria.named:  # at once; what cannot be done so is left to the background process
+            await batches.undone([job_id], lambda named: _step(named[0]))
+    return job_id
+
+
+async def delete_old() -> None:
+    """Delete jobs that ended a month ago. Those that nobody has started tell why an attempt was made."""
+    await _DELETE_OLD.rows()
 
 
 async def move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> bool:
@@ -162,27 +182,9 @@ async def delete_jobs(workspace: str) -> None:
     await _DELETE_JOBS.rows(workspace=workspace)
 
 
-async def redrive_event(
-    workspace: str | None, event_id: str, endpoint_id: str | None = None, *, once: bool = False
-) -> int:
-    """Let the dead letters of one event wait again; `once`: for one more attempt. Return how many there were."""
-    async with db.transaction():
-        batch = await _DEAD_OF_EVENT.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id)
-        return await _again(batch, replay=False, once=once)
-
-
-async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> int:
-    """Let what was sent with these numbers wait again, delivered or dead. Return how many deliveries."""
-    async with db.transaction():
-        batch = await _NUMBERED.rows(workspace=workspace, endpoint_id=endpoint_id, first=first, last=last)
-        return await _again(batch, replay=True)
-
-
-async def resend(workspace: str, event_id: str, endpoint_id: str) -> bool:
-    """Let one delivery that has ended, however, wait again. Return False where there is none, or it is a test."""
-    async with db.transaction():
-        batch = await _ENDED.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id)
-        return bool(await _again(batch, replay=False, states=("delivered", "dead", "cancelled")))
+async def once_more(event_id: str, endpoint_id: str) -> None:
+    """Let a dead letter wait again, in the open transaction, for one more attempt."""
+    await _again([(event_id, endpoint_id)], once=True)
 
 
 async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> bool:
@@ -205,39 +207,40 @@ async def step(job_id: str, tries: int = 0) -> Step:
     """
     async with db.transaction():
         await due.PATIENCE.rows()
-        job = await _JOB.row(longest=_LONGEST_STEP, under_way=_UNDER_WAY, id=job_id)
-        if job is None:
-            return Step(0, ended=True)
-        allowed = min(int(job["allowed"]), _BIGGEST_STEP)
-        if allowed < 1:
-            return Step(0, ended=False)
-        criteria = Criteria(*(job[name] for name in Criteria._fields))
-        place = {name: job[name] for name in ("after_event", "after_endpoint")}
-        batch = await (_NEXT_PAST if job["replay"] else _NEXT_DEAD).rows(**criteria._asdict(), **place, allowed=allowed)
-        if batch:
-            await _lock(batch)  # all at once: that somebody holds one is the failure of none
-            least = 1 if tries >= _TRIES else len(batch)
-            await batches.most(batch, partial(_again, replay=job["replay"]), "delivery.not_redriven", least=least)
-            place = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
-        finished = len(batch) < allowed
-        await _STEPPED.rows(id=job["id"], moved=len(batch), **place, finished=finished)
-        return Step(len(batch), ended=finished)
+        return await _step(job_id, tries)
 
 
-async def _again(batch: Sequence[db.Row], *, replay: bool, states: Sequence[State] = (), once: bool = False) -> int:
-    """Let these (event, endpoint) wait again. Return how many do; in an order, what comes after them waits for them."""
-    states = states or (("delivered", "dead") if replay else ("dead",))
-    if not batch:
-        return 0
+async def _step(job_id: str, tries: int = 0) -> Step:
+    job = await _JOB.row(longest=_LONGEST_STEP, under_way=_UNDER_WAY, id=job_id)
+    if job is None:
+        return Step(0, ended=True)
+    allowed = min(int(job["allowed"]), _BIGGEST_STEP)
+    if allowed < 1:
+        return Step(0, ended=False)
+    criteria = Criteria(*(job[name] for name in Criteria._fields))
+    place = {name: job[name] for name in ("after_event", "after_endpoint")}
+    batch = await _NEXT[criteria.replay].rows(**criteria._asdict(), **place, allowed=allowed)
+    if batch:
+        await _lock(batch)  # all at once: that somebody holds one is the failure of none
+        least = 1 if tries >= _TRIES else len(batch)
+        await batches.most(batch, partial(_again, replay=criteria.replay), "delivery.not_redriven", least=least)
+        place = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
+    finished = len(batch) < allowed
+    await _STEPPED.rows(id=job["id"], moved=len(batch), **place, finished=finished)
+    return Step(len(batch), ended=finished)
+
+
+async def _again(batch: Sequence[Iterable[str]], *, replay: bool = False, once: bool = False) -> None:
+    """Let these (event, endpoint) wait again; in an order, what comes after them waits for them."""
+    states: tuple[State, ...] = ("delivered", "dead", "cancelled") if replay else ("dead",)
     asked, known = await _lock(batch)
     db.after_commit(push.wake_relay)
     again = await _AGAIN.rows(**asked, states=states, replay=replay, once=once)
     if any(known.values()):
         await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
-    return len(again)
 
 
-async def _lock(batch: Sequence[db.Row]) -> tuple[dict[str, Any], dict[str, bool]]:
+async def _lock(batch: Sequence[Iterable[str]]) -> tuple[dict[str, Any], dict[str, bool]]:
     """Lock endpoints, events and what is unfinished, in the order of all locks. Return values, and `due.wake`'s."""
     pairs = lists("events endpoints", batch)
     bounds = {"first": min(pairs["events"]), "last": max(pairs["events"])}

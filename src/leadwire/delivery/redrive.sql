@@ -53,23 +53,17 @@ SELECT *, least(least(:longest, extract(epoch FROM now() - stepped_at)::float8) 
     FROM webhook_endpoint e WHERE e.id = redrive_job.endpoint_id AND redrive_job.died_since IS NOT NULL)) AS allowed
 FROM redrive_job WHERE id = :id AND state = 'running' FOR UPDATE
 
--- dead_of_event: the dead letters of an event
-SELECT event_id, endpoint_id FROM delivery_result
-WHERE event_id = :event_id AND state = 'dead' AND NOT test AND (:workspace::text IS NULL OR workspace_id = :workspace)
-  AND (:endpoint_id::text IS NULL OR endpoint_id = :endpoint_id)
-
--- numbered: the deliveries to an endpoint that have ended and have one of these numbers
-SELECT event_id, endpoint_id FROM delivery_result
-WHERE endpoint_id = :endpoint_id AND (:workspace::text IS NULL OR workspace_id = :workspace)
-  AND sequence BETWEEN :first AND :last AND state IN ('delivered', 'dead')
-
 -- stepped: a job's place after a batch
 UPDATE redrive_job SET done = done + :moved, after_event = :after_event, after_endpoint = :after_endpoint,
     stepped_at = now(), updated_at = now(), state = CASE WHEN :finished THEN 'finished' ELSE state END
 WHERE id = :id
 
 -- insert: a job whose first step may begin at once, with a second's worth
-INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, kinds, outcomes, died_since, replay,
-    per_second, state, total, stepped_at, created_at, updated_at)
-VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :outcomes, :died_since, :replay,
-    :per_second, :state, :total, now() - interval '1 second', now(), now())
+INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, kinds, outcomes, first_number,
+    last_number, died_since, replay, per_second, state, total, stepped_at, created_at, updated_at)
+VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :outcomes, :first_number,
+    :last_number, :died_since, :replay, :per_second, :state, :total, now() - interval '1 second', now(), now())
+
+-- delete_old: delete the jobs that somebody has started and that ended a month ago
+DELETE FROM redrive_job WHERE state IN ('finished', 'cancelled') AND died_since IS NULL
+  AND updated_at < now() - interval '30 days'

@@ -9,7 +9,7 @@ from tests import jobs
 
 DELETING = {
     "bot_count.delete", "bulk_change.delete", "export_job.delete", "idempotent_answer.delete", "mail.delete",
-    "password_reset.delete", "session.delete", "sign_on_used.delete",
+    "password_reset.delete", "redrive_job.delete", "session.delete", "sign_on_used.delete",
 }  # fmt: skip
 
 

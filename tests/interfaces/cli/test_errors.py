@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "status": (), "ledger": (),
     "endpoints": ("create", "list", "configure", "enable", "disable", "delete", "test"),
     "keys": ("create", "list", "revoke"),
-    "dead-letters": ("list", "show", "redrive"), "set-aside": ("list", "release"),
+    "dead-letters": ("list", "show"), "set-aside": ("list", "release"),
     "redrives": ("start", "list", "pause", "resume", "cancel"),
 }  # fmt: skip
 
@@ -97,6 +97,7 @@ def test_a_malformed_command_line_is_one_line_that_names_the_mistake(all_at_once
         (("endpoints", "configure", "we_1", "--rate", "fast"), "--rate"),
         (("endpoints", "configure", "we_1", "--header", "nonsense"), "--header"),
         (("redrives", "start", "--since", "soon"), "--since"),
+        (("redrives", "start", "--sequence", "x"), "--sequence"),
     ]
     for (text, result), (_, named) in zip(all_at_once([(command, {}) for command, _ in wrong]), wrong, strict=True):
         assert named in refused(result), text
@@ -177,10 +178,11 @@ async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Servi
         (("keys", "create", "--name", "x", "--workspace", "ws_unknown"), "ws_unknown"),
         (("keys", "list", "--workspace", "ws_unknown"), "ws_unknown"),
         (("dead-letters", "show", "evt_unknown"), "evt_unknown"),
-        (("dead-letters", "redrive", "evt_unknown"), "evt_unknown"),
+        (("redrives", "start", "--event-id", "evt_unknown"), "evt_unknown"),
         (("endpoints", "configure", "we_unknown"), "we_unknown"),
         (("redrives", "start", "--endpoint", "we_unknown"), "we_unknown"),
         (("redrives", "start", "--replay"), "one endpoint"),
+        (("redrives", "start", "--sequence", "2"), "one endpoint"),
         (("redrives", "start", "--event", "lead.eaten"), "lead.eaten"),
         (("redrives", "start", "--outcome", "sadness"), "sadness"),
         (("redrives", "start", "--rate", "0"), "rate"),

@@ -16,7 +16,10 @@ from tests import jobs
 from tests.delivery.test_numbers import numbered, people
 from tests.delivery.wired import endpoint
 
-CALLS = [("GET", "checkpoint"), ("POST", "replay"), ("POST", "fetch"), ("POST", "acknowledge")]
+CALLS = [
+    ("GET", "checkpoint"), ("POST", "replay"), ("POST", "fetch"), ("POST", "acknowledge"), ("GET", "deliveries"),
+    ("GET", "deliveries/evt_1"), ("POST", "redrives"), ("GET", "redrives/job_1"),
+]  # fmt: skip
 
 
 @pytest.fixture

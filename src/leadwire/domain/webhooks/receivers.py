@@ -9,16 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from leadwire.delivery import redrive, signing, wakes
+from leadwire.delivery import signing, wakes
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.receivers import checkpoints, pull
 from leadwire.domain.accounts import keys
-from leadwire.domain.webhooks import changes, reads, rotation
+from leadwire.domain.webhooks import changes, reads, redrives, rotation
+from leadwire.domain.webhooks.redrives import Redrive, Selection
 from leadwire.infrastructure import clock, db, ids, settings, telemetry
 from leadwire.infrastructure.db.statements import sql
-from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError, RateLimited, Unavailable
+from leadwire.infrastructure.errors import Conflict, OperatorError, RateLimited, Unavailable, invalid_field
 
 # Whose token it is, whether the workspace is suspended, and whether the receiver fetches.
 _BY_TOKEN: Final = sql(f"""
@@ -105,13 +106,28 @@ async def checkpoint(receiver: Receiver, after: int) -> Signed:
     return Signed(body, signing.signatures(ids.new("chk"), body, secret, staged, at, prefix, key))
 
 
-async def replay(receiver: Receiver, first: int, last: int) -> int:
-    """Send what has ended with these numbers again. Return how many deliveries. Raise Invalid."""
-    if not 0 <= last - first < reads.MOST_NUMBERS:
-        raise Invalid(f"Numbers are from `first` to `last`, at most {reads.MOST_NUMBERS} at once.")
-    count = await redrive.redrive_numbers(receiver.workspace, receiver.endpoint_id, first, last)
-    telemetry.log("receiver.replayed", endpoint_id=receiver.endpoint_id, first=first, last=last, deliveries=count)
-    return count
+async def redrive(receiver: Receiver, selection: Selection, per_second: int = redrives.FASTEST) -> Redrive:
+    """Have deliveries to the receiver's endpoint sent again.
+
+    Raise what `redrives.start` raises; Invalid for a kind that the endpoint does not subscribe to.
+    """
+    chosen = await _its_own(receiver, selection)
+    job = await redrives.start(receiver.workspace, chosen, per_second)
+    telemetry.log("receiver.redriven", endpoint_id=receiver.endpoint_id, job_id=job.id, deliveries=job.total)
+    return job
+
+
+async def count(receiver: Receiver, selection: Selection) -> int:
+    """Return how many deliveries `redrive` would send again. Raise what it raises."""
+    return await redrives.count(receiver.workspace, await _its_own(receiver, selection))
+
+
+async def _its_own(receiver: Receiver, selection: Selection) -> Selection:
+    known = (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).events
+    if others := [kind for kind in selection.kinds if kind not in known]:
+        message = f"The endpoint does not subscribe to {', '.join(others)}, but to {', '.join(known)}."
+        raise invalid_field("/kinds", "unknown", message)
+    return structs.replace(selection, endpoint_id=receiver.endpoint_id)
 
 
 async def wait(receiver: Receiver, seconds: float, gone: asyncio.Future[None], over: Callable[[], bool]) -> None:

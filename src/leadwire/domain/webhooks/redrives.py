@@ -1,6 +1,7 @@
 """Redrives as customers and operators start and watch them. A job does the work (`delivery.redrive`)."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -26,12 +27,16 @@ _STEPS: Final[dict[str, tuple[list[JobState], JobState]]] = {
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """Which deliveries: the dead letters that match, or with `replay` all events of the time to one endpoint.
+    """Which deliveries: the dead letters that match, or with `replay` to one endpoint whatever came of them, and what
+    it could have had.
 
-    What is None or empty does not restrict. `since` is inclusive, `until` exclusive: the time of the event.
+    What is None or empty does not restrict. `event_id`: of one event; `numbers`: a replay of those from the first to
+    the last. `since` is inclusive, `until` exclusive: the time of the event.
     """
 
     endpoint_id: str | None = None
+    event_id: str | None = None
+    numbers: tuple[int, int] | None = None
     replay: bool = False
     kinds: Sequence[str] = ()
     outcomes: Sequence[str] = ()
@@ -50,6 +55,10 @@ class Redrive(Struct, frozen=True):
     replay: bool
     kinds: list[str] | None
     outcomes: list[str] | None
+    first_event: str
+    end_event: str
+    first_number: int | None
+    last_number: int | None
     per_second: int
     state: JobState
     total: int
@@ -57,6 +66,11 @@ class Redrive(Struct, frozen=True):
     died_since: str | None
     created_at: str
     updated_at: str
+
+    @property
+    def event_id(self) -> str | None:
+        """The only event that is sent, if it is one."""
+        return self.first_event if self.end_event == rows.after(self.first_event) else None
 
 
 _COLUMNS: Final = columns(RedriveJob, " ".join(Redrive.__struct_fields__))
@@ -68,41 +82,35 @@ _LATEST: Final = statement(
 
 
 async def count(workspace: str, selection: Selection) -> int:
-    """Return how many deliveries a job would send. Raise Invalid, NotFound (no such endpoint)."""
-    return await rows.count(await _criteria(workspace, selection), replay=selection.replay)
+    """Return how many deliveries a job would send. Raise Invalid, NotFound (no such endpoint or number)."""
+    return await rows.count(await _criteria(workspace, selection))
 
 
 async def start(workspace: str, selection: Selection, per_second: int = 100) -> Redrive:
-    """Make a job, which begins at once; it has ended when nothing matches. Raise Invalid, NotFound."""
+    """Make a job, which begins at once; it has ended when nothing matches.
+
+    Raise Invalid; NotFound when there is no such endpoint, number or event; Conflict when the one delivery that is
+    asked for cannot be sent again.
+    """
     if not 1 <= per_second <= FASTEST:
         raise invalid_field("/per_second", "out_of_range", f"A rate is 1 to {FASTEST} deliveries a second.")
-    job_id = await rows.create(await _criteria(workspace, selection), per_second, replay=selection.replay)
-    return await one(workspace, job_id)
+    if selection.event_id:
+        await _check_event(workspace, selection)
+    job = await one(workspace, await rows.create(await _criteria(workspace, selection), per_second))
+    if selection.event_id and not job.total:
+        await reads.deliveries_of(workspace, selection.event_id, selection.endpoint_id)
+    return job
 
 
-async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> int:
-    """Send the dead letters of one event again, as if for the first time. Return how many there were.
-
-    Raise NotFound when the event has no deliveries.
-    """
-    count = await rows.redrive_event(workspace, event_id, endpoint_id)
-    if not count:
-        await reads.deliveries_of(workspace, event_id, endpoint_id)
-    return count
-
-
-async def resend(workspace: str, event_id: str, endpoint_id: str) -> None:
-    """Send an event again to an endpoint that it was delivered to, or not: the same event, with the same id.
-
-    Raise NotFound; Conflict when it cannot be sent again.
-    """
-    if not await rows.resend(workspace, event_id, endpoint_id):
-        (found,) = await reads.deliveries_of(workspace, event_id, endpoint_id)
-        if found.finished_at is None:
-            raise Conflict("It is on its way already.", code="wrong_state")
-        if found.test:
-            raise Conflict("A test is sent once. Send another on the endpoint's page.", code="wrong_state")
-        raise Conflict("It cannot be sent again: its endpoint or its content was removed.", code="wrong_state")
+async def _check_event(workspace: str, selection: Selection) -> None:
+    with suppress(NotFound):  # it may be one that the endpoint has never had
+        for found in await reads.deliveries_of(workspace, selection.event_id or "", selection.endpoint_id):
+            if found.test:
+                raise Conflict("A test is sent once. Send another on the endpoint's page.", code="wrong_state")
+            if selection.replay and found.finished_at is None:
+                raise Conflict("It is on its way already.", code="wrong_state")
+            if selection.replay and not (found.url and found.body):
+                raise Conflict("It cannot be sent again: its endpoint or its content was removed.", code="wrong_state")
 
 
 async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> None:
@@ -112,15 +120,6 @@ async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> None:
         behind = found.state == "behind"
         why = "It waits its turn, behind others." if behind else "No retry waits for its time any more."
         raise Conflict(why, code="wrong_state")
-
-
-async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> int:
-    """Send what has these numbers to a numbered endpoint again, delivered or dead. Return how many deliveries.
-
-    Raise NotFound when there is no such endpoint or number, Invalid.
-    """
-    await reads.events_of_numbers(workspace, endpoint_id, first, last)
-    return await rows.redrive_numbers(workspace, endpoint_id, first, last)
 
 
 async def move(workspace: str | None, job_id: str, step: str) -> Redrive:
@@ -164,7 +163,7 @@ async def listed(workspace: str | None, limit: int = 100) -> list[Redrive]:
 async def _criteria(workspace: str, selection: Selection) -> Criteria:
     if selection.endpoint_id:
         await reads.endpoint(workspace, selection.endpoint_id)
-    elif selection.replay:
+    elif selection.replay or selection.numbers:
         raise invalid_field("/endpoint_id", "required", "A replay goes to one endpoint: say which.")
     if selection.replay and selection.outcomes:
         raise invalid_field("/outcomes", "not_together", "A replay sends every event, whatever came of it.")
@@ -172,11 +171,20 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
         if unknown := [name for name in given if name not in known]:
             message = f"No such: {', '.join(unknown)}. There are: {', '.join(known)}."
             raise invalid_field(f"/{field}", "unknown", message)
+    (first_event, end_event), (first, last) = await _range(workspace, selection), selection.numbers or (None, None)
+    kinds, outcomes = list(selection.kinds) or None, list(selection.outcomes) or None
+    replay = selection.replay or selection.numbers is not None
     return Criteria(
-        workspace,
-        ids.floor("evt", selection.since) if selection.since else "evt_",
-        ids.floor("evt", selection.until or clock.now() + timedelta(days=1)),
-        selection.endpoint_id,
-        list(selection.kinds) or None,
-        list(selection.outcomes) or None,
+        workspace, first_event, end_event, selection.endpoint_id, kinds, outcomes, first, last, replay=replay
     )
+
+
+async def _range(workspace: str, selection: Selection) -> tuple[str, str]:
+    """The first event id, and where the range ends. Raise NotFound, Invalid."""
+    if selection.event_id:
+        return selection.event_id, rows.after(selection.event_id)
+    if selection.numbers:
+        numbered = await reads.events_of_numbers(workspace, selection.endpoint_id or "", *selection.numbers)
+        return min(numbered), rows.after(max(numbered))
+    first = ids.floor("evt", selection.since) if selection.since else "evt_"
+    return first, ids.floor("evt", selection.until or clock.now() + timedelta(days=1))

@@ -1,26 +1,16 @@
-"""`leadwire dead-letters`: deliveries whose attempts have all failed, and sending them again."""
+"""`leadwire dead-letters`: deliveries whose attempts have all failed. `leadwire redrives` sends them again."""
 
-import re
 from collections.abc import Callable
-from typing import Final
 
 import click
 
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.interfaces.cli.lazy import lazily
+from leadwire.interfaces.cli.redrives import sequence_option
 from leadwire.interfaces.cli.runtime import Result, Work, command, running
 
 with lazily():
-    from leadwire.domain.webhooks import reads, redrives
-
-
-def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    found = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", text)
-    if not found:
-        raise click.BadParameter("a number such as 17, or a range such as 17-20")
-    return int(found[1]), int(found[2] or found[1])
+    from leadwire.domain.webhooks import reads
 
 
 def _checked(work: Work) -> Callable[..., Result]:
@@ -32,13 +22,6 @@ def _checked(work: Work) -> Callable[..., Result]:
         return running(work)(event=event, endpoint=endpoint, numbers=numbers)
 
     return checked
-
-
-_NUMBERS_HELP: Final = (
-    "Instead of an event: the deliveries to a numbered endpoint with these numbers, delivered ones too."
-)
-_event = click.argument("event", metavar="[EVENT_ID]", required=False)
-_sequence = click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=_NUMBERS_HELP)
 
 
 dead_letters = click.Group("dead-letters", help="Deliveries whose attempts have all failed.")
@@ -63,28 +46,14 @@ async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
 
 
 @command(dead_letters, "show", _checked)
-@_event
-@_sequence
+@click.argument("event", metavar="[EVENT_ID]", required=False)
+@sequence_option("Instead of an event: the deliveries to a numbered endpoint with these numbers.")
 @click.option("--endpoint", metavar="ID")
 async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
     """Show the deliveries of one event, or with some numbers, in any state: body, attempts, responses."""
     events = [event] if event else await reads.events_of_numbers(None, endpoint or "", *(numbers or ()))
     found = [delivery for one in events for delivery in await reads.deliveries_of(None, one, endpoint)]
     return Result(found, "\n".join(line for delivery in found for line in _lines(delivery)))
-
-
-@command(dead_letters, run=_checked)
-@_event
-@_sequence
-@click.option("--endpoint", metavar="ID", help="Only the delivery to this endpoint.")
-async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
-    """Send the dead letters of one event again, with a new series of attempts. For many: `leadwire redrives start`."""
-    if event:
-        count = await redrives.redrive_event(None, event, endpoint)
-    else:
-        count = await redrives.redrive_numbers(None, endpoint or "", *(numbers or ()))
-    what = ("dead letter", "dead letters") if event else ("delivery", "deliveries")
-    return Result({"redriven": count}, f"{count} {what[count != 1]} sent again.")
 
 
 def _lines(delivery: DeliveryDetail) -> list[str]:

@@ -135,7 +135,7 @@ async def delete(endpoint_id: str) -> Result:
 @click.option("--dry-run", is_flag=True, help="Only count them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
-    """Cancel the deliveries that wait for an endpoint, retries included. They are never sent.
+    """Cancel the deliveries that wait for an endpoint, retries included. None is sent unless somebody replays it.
 
     `leadwire background` does it within seconds. What is being sent is not affected, nor is what comes later.
     """

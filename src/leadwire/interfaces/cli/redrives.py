@@ -2,7 +2,9 @@
 
 import asyncio
 import functools
+import re
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
@@ -26,15 +28,31 @@ def _moment(_context: click.Context, _option: click.Parameter, text: str | None)
         raise click.BadParameter(str(error)) from error
 
 
+def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", text)
+    if not found:
+        raise click.BadParameter("a number such as 17, or a range such as 17-20")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def sequence_option(description: str) -> Callable[[Any], Any]:
+    """The option that names deliveries by their numbers."""
+    return click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=description)
+
+
 _time_option = functools.partial(click.option, metavar="TIME", callback=_moment)
 
 
-redrives = click.Group("redrives", help="Jobs that send dead letters, or all events of a period, again.")
+redrives = click.Group("redrives", help="Jobs that send again: dead letters, a period, or what is named.")
 
 
 @command(redrives)
 @click.option("--endpoint", "endpoint_id", metavar="ID", help="Only deliveries to this endpoint.")
-@click.option("--replay", is_flag=True, help="Send every event of the period to one endpoint, not only dead letters.")
+@click.option("--replay", is_flag=True, help="Send every event to one endpoint, not only dead letters.")
+@click.option("--event-id", metavar="ID", help="Only this event.")
+@sequence_option("A replay of what was sent to a numbered endpoint with these numbers.")
 @click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind. Repeatable.")
 @click.option(
     "--outcome", "outcomes", multiple=True, help="Only dead letters with this outcome, such as timeout. Repeatable."
@@ -99,5 +117,7 @@ def _told(job: "jobs.Redrive") -> Result:
 
 def _line(job: "jobs.Redrive") -> str:
     what = f"replay to {job.endpoint_id}" if job.replay else f"dead letters of {job.endpoint_id or 'every endpoint'}"
+    what += f" {job.event_id}" if job.event_id else ""
+    what += f" numbers {job.first_number}-{job.last_number}" if job.first_number is not None else ""
     what += " by itself" if job.died_since else ""
     return f"{job.id}  {job.state}  {job.done} of {job.total}  {what}  {job.per_second}/s  {job.created_at}"

@@ -15,13 +15,15 @@ from leadwire.domain.accounts import closed
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.webhooks import receivers
 from leadwire.domain.webhooks.receivers import Acknowledged, Batch, Receiver
-from leadwire.infrastructure.errors import Unauthenticated, WorkspaceMoving
+from leadwire.domain.webhooks.redrives import Selection
+from leadwire.infrastructure.errors import NotFound, Unauthenticated, WorkspaceMoving
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body, client_network, requests
 from leadwire.interfaces.http.middleware import ADDED, WAITED, set_workspace
 from leadwire.interfaces.http.responses import JSONResponse, Single
 from leadwire.interfaces.http.routes import get, options
 from leadwire.interfaces.v1.authentication import CHALLENGE, FAILURES_A_MINUTE, bearer
+from leadwire.interfaces.v1.receiver_deliveries import HANDLERS
 
 _LIMIT: Final = RateLimit("receiver", 6000, shared=True)
 _FAILURES: Final = RateLimit("authentication", FAILURES_A_MINUTE, shared=False)
@@ -77,7 +79,11 @@ async def show_checkpoint(request: _R) -> JSONResponse[Raw]:
 async def replay(request: _R) -> JSONResponse[Single[Replayed]]:
     """Send what has these numbers again, delivered or dead."""
     asked = body.fields(await body.json_object(request), Numbers)
-    return JSONResponse(Single(Replayed(await receivers.replay(request.auth, asked.first, asked.last))))
+    try:
+        job = await receivers.redrive(request.auth, Selection(numbers=(asked.first, asked.last), replay=True))
+    except NotFound:  # no such number yet, or any more
+        return JSONResponse(Single(Replayed(0)))
+    return JSONResponse(Single(Replayed(job.total)))
 
 
 @post("/fetch")
@@ -133,7 +139,7 @@ async def _receiver(scope: Scope) -> Receiver:
     return found
 
 
-_HANDLERS: Final = (show_checkpoint, replay, fetch, acknowledge)
+_HANDLERS: Final = (show_checkpoint, replay, fetch, acknowledge, *HANDLERS)
 router = Router(
     "/receiver/v1",
     route_handlers=[*_HANDLERS, *options(*_HANDLERS)],

@@ -100,7 +100,7 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Pag
 async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """What has ended, delivered or not, is sent again: the same event, with the same id."""
     context.entry.detail = endpoint_id
-    await redrives.resend(context.workspace, event_id, endpoint_id)
+    await redrives.start(context.workspace, Selection(event_id=event_id, endpoint_id=endpoint_id, replay=True))
     return context.redirect(f"/deliveries/{event_id}/{endpoint_id}", "On its way again.")
 
 

@@ -94,7 +94,9 @@ WITH {{change}}event AS (
         SELECT coalesce(array_agg(id), '{{{{}}}}') AS endpoints, coalesce(bool_and(open), true) AS open FROM (
             SELECT e.id, e.open FROM webhook_endpoint e
             WHERE e.workspace_id = event.workspace_id AND e.enabled AND event.kind = ANY(e.events)
-              AND e.id IS DISTINCT FROM event.subject LIMIT {DIRECT} + 1
+              AND e.id IS DISTINCT FROM event.subject AND (e.filter_path IS NULL OR passes_filter(e.filter_path, (
+                SELECT g.body FROM unnest(:id::text[], :body::text[]) AS g (id, body) WHERE g.id = event.id)))
+            LIMIT {DIRECT} + 1
         ) e
     ) subscribers
 ), delivery AS (

@@ -76,7 +76,7 @@ WHERE :replay::bool AND v.workspace_id = :workspace_id AND v.id >= :first_event 
   AND :outcomes::text[] IS NULL AND v.test_endpoint_id IS NULL AND :died_since::timestamptz IS NULL
   AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
   AND (:first_number::bigint IS NULL AND v.kind = ANY(coalesce(:kinds::text[], e.events))
-        AND e.id IS DISTINCT FROM v.subject
+        AND e.id IS DISTINCT FROM v.subject AND (e.filter_path IS NULL OR passes_filter(e.filter_path, v.body))
     OR (:first_number::bigint IS NOT NULL OR v.id = :first_event) AND EXISTS (
         SELECT 1 FROM delivery_result d WHERE d.event_id = v.id AND d.endpoint_id = e.id AND NOT d.test
           AND (:first_number::bigint IS NULL OR d.sequence BETWEEN :first_number AND :last_number::bigint)))"""

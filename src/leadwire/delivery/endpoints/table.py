@@ -19,6 +19,16 @@ LARGEST_WINDOW: Final = 256
 """Deliveries of an endpoint that may be queued at a time, unless a worker could not hold so many."""
 
 
+class _JSONPath(Column):
+    """PostgreSQL's jsonpath, for which Piccolo has no column."""
+
+    value_type = str
+
+    @property
+    def column_type(self) -> str:
+        return "JSONPATH"
+
+
 class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     """A customer's URL and what it subscribes to. Made disabled; disabled by the system only with a reason."""
 
@@ -26,6 +36,8 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     workspace_id = Text()
     url = Text()
     events = Array(Text())
+    filter = Text(null=True, default=None)  # JSON: what of these events it is sent; null: all
+    filter_path = _JSONPath(null=True, default=None)  # the same, for `passes_filter`
     enabled = Boolean(default=False)
     disabled_reason = Text(null=True, default=None)
     secret = Bytea()  # sealed, see secret_box

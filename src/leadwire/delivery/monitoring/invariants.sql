@@ -7,6 +7,7 @@ SELECT count(*) FROM event v JOIN webhook_endpoint e ON e.workspace_id = v.works
   AND e.enabled AND v.kind = ANY(e.events) AND v.test_endpoint_id IS NULL AND e.id IS DISTINCT FROM v.subject
 WHERE v.id >= :since AND v.recorded_at > e.updated_at + interval '5 seconds'
   AND v.recorded_at < now() - interval '60 seconds' AND v.body <> ''
+  AND (e.filter_path IS NULL OR passes_filter(e.filter_path, v.body))
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
   AND NOT EXISTS (SELECT 1 FROM every_delivery d WHERE d.event_id = v.id AND d.endpoint_id = e.id)
 

@@ -46,6 +46,8 @@ WITH batch AS (
         e.ordered_from
     FROM batch b JOIN webhook_endpoint e ON e.workspace_id = b.workspace_id AND CASE
         WHEN b.test_endpoint_id IS NULL THEN e.enabled AND b.kind = ANY(e.events) AND e.id IS DISTINCT FROM b.subject
+            AND (e.filter_path IS NULL
+                OR passes_filter(e.filter_path, (SELECT v.body FROM event v WHERE v.id = b.event_id)))
         ELSE e.id = b.test_endpoint_id END
 ), placed AS (
     SELECT pair.*, subject IS NOT NULL AND (

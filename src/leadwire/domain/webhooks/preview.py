@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from leadwire.domain.webhooks.filters import Filter, path_of
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import sql
 
@@ -13,18 +14,19 @@ MOST: Final = 1000
 """Events of a kind that are counted at the most."""
 _EXAMPLES: Final = 3
 
-# Of each kind how many events there were, up to a most, and the newest ones. By the index of workspace, kind and xact.
+# Of each kind the newest events, up to a most, by the index of workspace, kind and xact: how many there are and pass a
+# filter, and the newest of these.
+_EVENTS: Final = f"""FROM unnest(:kinds::text[]) AS wanted(kind) LEFT JOIN LATERAL (
+    SELECT v.id, v.occurred_at, coalesce(v.lead_id, v.conversation_id) AS subject, v.body FROM event v
+    WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id >= :since AND v.occurred_at >= :moment
+        AND v.test_endpoint_id IS NULL
+    ORDER BY v.xact DESC LIMIT {MOST}) AS few ON true"""
+_PASSES: Final = "(:path::text IS NULL OR passes_filter(:path::text::jsonpath, few.body))"
 _COUNTED: Final = sql(f"""
-SELECT wanted.kind, (SELECT count(*) FROM (SELECT 1 FROM event v WHERE v.workspace_id = :workspace
-        AND v.kind = wanted.kind AND v.id >= :since AND v.occurred_at >= :moment AND v.test_endpoint_id IS NULL
-        ORDER BY v.xact DESC LIMIT {MOST}) AS few)
-FROM unnest(:kinds::text[]) AS wanted(kind)""")
+SELECT wanted.kind, count(few.id), count(few.id) FILTER (WHERE {_PASSES}) {_EVENTS} GROUP BY wanted.kind""")
 _NEWEST: Final = sql(f"""
-SELECT newest.* FROM unnest(:kinds::text[]) AS wanted(kind), LATERAL (
-    SELECT v.id, v.kind, v.occurred_at, coalesce(v.lead_id, v.conversation_id), v.body FROM event v
-    WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id >= :since AND v.test_endpoint_id IS NULL
-        AND v.body <> '' ORDER BY v.xact DESC LIMIT {_EXAMPLES}) AS newest
-ORDER BY newest.id DESC LIMIT {_EXAMPLES}""")
+SELECT few.id, wanted.kind, few.occurred_at, few.subject, few.body {_EVENTS}
+WHERE few.body <> '' AND {_PASSES} ORDER BY few.id DESC LIMIT {_EXAMPLES}""")
 
 
 class Example(Struct, frozen=True):
@@ -38,20 +40,23 @@ class Example(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """How many events of each kind, up to `MOST`, and the newest of all."""
+    """How many events of each kind, up to `MOST`, how many of them pass the filter, and the newest of these."""
 
     counts: dict[str, int]
+    passed: dict[str, int]
     examples: list[Example]
 
     @property
     def total(self) -> int:
-        """Events of every kind."""
-        return sum(self.counts.values())
+        """Events of every kind that pass."""
+        return sum(self.passed.values())
 
 
-async def of(workspace: str, kinds: Sequence[str], hours: int) -> Preview:
-    """Return what an endpoint for these kinds would have been sent in the last `hours`."""
+async def of(workspace: str, kinds: Sequence[str], hours: int, wanted: Filter | None = None) -> Preview:
+    """Return what an endpoint for these kinds would have been sent in the last `hours`. Raise Invalid."""
     moment = clock.now() - timedelta(hours=hours)
-    which = {"workspace": workspace, "kinds": list(kinds), "since": ids.floor("evt", moment)}
-    counts = {row[0]: row[1] for row in await _COUNTED.rows(**which, moment=moment)}
-    return Preview(counts, [Example(*row) for row in await _NEWEST.rows(**which)])
+    which: dict[str, object] = {"workspace": workspace, "kinds": list(kinds), "moment": moment}
+    which |= {"since": ids.floor("evt", moment), "path": path_of(wanted) if wanted and wanted.restricts else None}
+    counted = await _COUNTED.rows(**which)
+    counts, passed = ({row[0]: row[place] for row in counted} for place in (1, 2))
+    return Preview(counts, passed, [Example(*row) for row in await _NEWEST.rows(**which)])

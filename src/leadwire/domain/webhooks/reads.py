@@ -9,6 +9,7 @@ import msgspec
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import custom_headers
+from leadwire.domain.webhooks.filters import Filter
 from leadwire.domain.webhooks.schema import (
     PUBLISHED_AFTER,
     SOON,
@@ -169,6 +170,7 @@ def _endpoint(row: db.Row) -> Endpoint:
     values = dict(row)
     values["headers"] = list(custom_headers.opened(values["id"], values["headers"]))
     values["public_keys"] = _published(values["public_keys"])
+    values["filter"] = values["filter"] and msgspec.json.decode(values["filter"], type=Filter)
     if values["paused_until"] and values["paused_until"].replace(tzinfo=UTC) <= clock.now():  # infinity has no zone
         values["paused_until"] = None  # the pause is over
     return Endpoint(*clock.texts(values.values()))

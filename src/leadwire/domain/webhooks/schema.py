@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from leadwire.delivery.states import ExactState, Outcome
+from leadwire.domain.webhooks.filters import Filter
 from leadwire.infrastructure import clock
 
 SOON: Final = timedelta(days=30)
@@ -43,6 +44,7 @@ class PublicKey(Struct, frozen=True):
 class Endpoint(Struct, frozen=True):
     """A webhook endpoint, without its secret.
 
+    `filter`: what of its events it is sent; None: all.
     `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
     without gaps. `rate_limit`: deliveries a minute. `headers`: names of its own ones. `staged_at`: since when a next
     secret signs too. `token_at`: when its receiver's token was made. `public_keys`: what its deliveries are verified
@@ -56,6 +58,7 @@ class Endpoint(Struct, frozen=True):
     workspace_id: str
     url: str
     events: list[str]
+    filter: Filter | None
     enabled: bool
     disabled_reason: str | None
     ordered: bool
@@ -108,6 +111,7 @@ class EndpointChange(Struct, frozen=True, kw_only=True):
 
     url: str | UnsetType = UNSET
     events: list[str] | UnsetType = UNSET
+    filter: Filter | None | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     numbered: bool | UnsetType = UNSET
     ed25519: bool | UnsetType = UNSET

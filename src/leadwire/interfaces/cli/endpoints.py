@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 from msgspec import UNSET, UnsetType
 
+from leadwire.domain.webhooks.filters import Filter
 from leadwire.domain.webhooks.schema import REMOVED, Attempt, Endpoint, EndpointChange
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.lazy import lazily
@@ -72,6 +73,8 @@ def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str
 
 
 _EVENTS_HELP: Final = "The kinds of events to subscribe to, instead of the current ones. Repeatable."
+_CHANGED_HELP: Final = "Of `lead.updated`, only where this field has changed. Repeatable."
+_WHERE_HELP: Final = "Only events of which this holds, as 'score gte 50'. Repeatable. These three are the filter."
 _HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable."
 
 
@@ -79,6 +82,10 @@ _HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable.
 @_endpoint
 @click.option("--url", help="The new URL, or pull:NAME.")
 @click.option("--event", "events", multiple=True, help=_EVENTS_HELP)
+@click.option("--bot", "bots", multiple=True, metavar="ID", help="Only events of this bot. Repeatable.")
+@click.option("--changed", multiple=True, metavar="FIELD", help=_CHANGED_HELP)
+@click.option("--where", "conditions", multiple=True, metavar="'PATH OP VALUE'", help=_WHERE_HELP)
+@click.option("--no-filter", is_flag=True, help="Send all of its events.")
 @click.option("--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order.")
 @click.option("--numbered/--unnumbered", default=None, help="Number its deliveries without gaps.")
 @click.option("--ed25519/--no-ed25519", default=None, help="Also sign with a key, for receivers without the secret.")
@@ -95,6 +102,9 @@ async def configure(
     given = {name: value for name, value in given.items() if value not in (None, "", ())}
     if headers or no_headers:
         given["headers"] = headers
+    parts = {name: list(given.pop(name, ())) for name in Filter.__struct_fields__}
+    if given.pop("no_filter", False) or any(parts.values()):
+        given["filter"] = Filter(**parts)
     async with audited("endpoint.changed", endpoint_id) as entry:
         endpoint = await changes.configure(None, endpoint_id, EndpointChange(rate_limit=rate_limit, **given))
         entry.detail = "; ".join(endpoint.changes)
@@ -186,6 +196,7 @@ async def _first_attempt(event_id: str, endpoint_id: str) -> Attempt | None:
 def _line(endpoint: Endpoint) -> str:
     state = "enabled" if endpoint.enabled else f"disabled ({endpoint.disabled_reason or 'not enabled yet'})"
     more = [
+        f"only {endpoint.filter}" if endpoint.filter else "",
         "ordered" if endpoint.ordered else "",
         "numbered" if endpoint.numbered else "",
         "Ed25519" if endpoint.ed25519 else "",

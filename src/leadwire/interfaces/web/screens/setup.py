@@ -70,7 +70,7 @@ async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     sent = await about(context, endpoint_id, context.query.text("test"))
     works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
     hours = chosen if (chosen := context.query.text("hours")) in PERIODS else "24"
-    known = await preview.of(context.workspace, endpoint.events, int(hours))
+    known = await preview.of(context.workspace, endpoint.events, int(hours), endpoint.filter)
     if known.examples:
         context.note_read("delivery.read", endpoint.id)
     return await context.render(

@@ -34,7 +34,7 @@ from leadwire_client.events import (
 )
 from leadwire_client.exports import ExportedMessage
 from leadwire_client.public_keys import AsyncPublicKeys, PublicKeys
-from leadwire_client.receiver import Acknowledged, AsyncReceiver, Batch, Delivery, Fetched, Receiver
+from leadwire_client.receiver import Acknowledged, AsyncReceiver, Batch, Delivery, Fetched, Receiver, Redrive
 from leadwire_client.retry import Retry
 from leadwire_client.types import (
     AuditRecorded,
@@ -65,6 +65,6 @@ __all__ = [
     "EndpointFailing", "EndpointRecovered", "Event", "Export", "ExportedMessage", "Fetched",
     "Forbidden", "InProgress", "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire",
     "LeadwireError", "Limits", "Me", "Message", "MessageEvent", "NotFound", "Page", "PreconditionFailed", "PublicKeys",
-    "RateLimited", "Receiver", "Retry", "StaleSignature", "Unauthenticated", "Unavailable", "Unreachable", "Unreadable",
-    "Workspace", "__version__", "compare", "compare_async", "verify",
+    "RateLimited", "Receiver", "Redrive", "Retry", "StaleSignature", "Unauthenticated", "Unavailable", "Unreachable",
+    "Unreadable", "Workspace", "__version__", "compare", "compare_async", "verify",
 ]  # fmt: skip

@@ -1,13 +1,17 @@
 """`python -m leadwire_client TARGET --url URL`: bring an endpoint's deliveries to a program on this machine.
 
 The endpoint is one whose receiver fetches (`pull:NAME`). Each delivery is sent on to TARGET with the body and headers
-that a webhook would have. What TARGET answers counts: after anything but a 2xx status it comes again.
+that a webhook would have. What TARGET answers counts: after anything but a 2xx status it comes again. With --since it
+begins with what has happened in that time; with --resend it has one event sent again, and ends if there is no TARGET.
 """
 
 import argparse
 import asyncio
 import os
+import re
 import sys
+import time
+from datetime import UTC, datetime
 from typing import Final
 
 from leadwire_client.errors import LeadwireError
@@ -23,15 +27,21 @@ _OF_THE_CONNECTION: Final = frozenset({
 def main() -> None:
     """Exit 1 where going on is no use: a token that is not known, a wrong secret."""
     parser = argparse.ArgumentParser(prog="python -m leadwire_client", description=__doc__)
-    parser.add_argument("target", type=_address, help="your program's address, such as http://localhost:3000/hooks")
+    parser.add_argument(
+        "target", type=_address, nargs="?", help="your program's address, such as http://localhost:3000/hooks"
+    )
     parser.add_argument("--url", type=_address, required=True, help="Leadwire's, such as https://leads.example.com")
     parser.add_argument("--token", default=os.environ.get("LEADWIRE_TOKEN"), help="the endpoint's (or LEADWIRE_TOKEN)")
     parser.add_argument("--secret", default=os.environ.get("SECRET"), help="the endpoint's, whsec_... (or SECRET)")
+    parser.add_argument("--since", type=_span, help="begin with the events of this time, such as 2h, 30m or 1d")
+    parser.add_argument("--resend", metavar="EVENT", help="have this event sent again, evt_...")
     options = parser.parse_args()
+    if not (options.target or options.resend):
+        parser.error("give a TARGET, or --resend")
     if not (options.token and options.secret):
         parser.error("the endpoint's token and secret are needed: --token or LEADWIRE_TOKEN, --secret or SECRET")
     try:
-        asyncio.run(forward(options.target, options.url, options.token, options.secret))
+        asyncio.run(bring(options))
     except KeyboardInterrupt:
         sys.exit(130)
     except LeadwireError as error:
@@ -48,9 +58,29 @@ def _address(text: str) -> str:
     return text
 
 
-async def forward(target: str, url: str, token: str, secret: str) -> None:
-    """Send deliveries on, without end. Raise what `AsyncReceiver.deliveries` raises."""
-    async with httpx.AsyncClient(timeout=_WITHIN, trust_env=False) as program, AsyncReceiver(token, url, secret) as own:
+def _span(text: str) -> int:
+    """Seconds."""
+    found = re.fullmatch("([0-9]{1,4})([smhd])", text)
+    if not found:
+        raise ValueError(text)
+    return int(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
+
+
+async def bring(options: argparse.Namespace) -> None:
+    """Have sent again what is asked for, then send deliveries on, without end. Raise what `AsyncReceiver` raises."""
+    async with AsyncReceiver(options.token, options.url, options.secret) as own:
+        if options.resend:
+            await own.redrive(options.resend)
+            print(f"{options.resend} is sent again", flush=True)
+        if options.since:
+            asked = await own.redrive(since=datetime.fromtimestamp(time.time() - options.since, UTC))
+            print(f"{asked.total} events since then are sent again", flush=True)
+        if options.target:
+            await _forward(options.target, options.url, own)
+
+
+async def _forward(target: str, url: str, own: AsyncReceiver) -> None:
+    async with httpx.AsyncClient(timeout=_WITHIN, trust_env=False) as program:
         print(f"bringing deliveries of {url} to {target}", flush=True)
         async for one in own.deliveries():
             said = await _sent_on(program, target, one)

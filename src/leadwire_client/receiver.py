@@ -8,6 +8,7 @@ async with AsyncReceiver("lwr_...", "https://leads.example.com", "whsec_...") as
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -56,8 +57,18 @@ class Acknowledged(Struct, frozen=True):
     late: list[str]
 
 
+class Redrive(Struct, frozen=True):
+    """Deliveries that are sent again: how many (`total`), and how many of them are queued by now (`done`)."""
+
+    id: str
+    state: str
+    total: int
+    done: int
+
+
 _CHECKPOINT: Final = msgspec.json.Decoder(_Enveloped)
 _REPLAYED: Final = single(_Replayed)
+_REDRIVE: Final = single(Redrive)
 _BATCH: Final = single(Batch)
 _ACKNOWLEDGED: Final = single(Acknowledged)
 
@@ -81,6 +92,16 @@ class Requests(Resource[C]):
         """Have the deliveries with these numbers sent again, at most 1,000. Returns how many are. Raises Invalid."""
         content = msgspec.json.encode({"first": first, "last": last})
         return Call(method="POST", path="/receiver/v1/replay", headers=_JSON, content=content, read=_read_replayed)
+
+    @method
+    def redrive(self, event_id: str | None = None, *, since: datetime | None = None) -> Call[Redrive]:
+        """Have one event sent again, or all that the endpoint could have had since a time; without either its dead
+        letters. Raises Conflict for an event that is on its way already, NotFound.
+        """
+        replay = event_id is not None or since is not None
+        asked = {"event_id": event_id, "since": since and since.isoformat(), "replay": replay}
+        content = msgspec.json.encode(asked)
+        return Call(method="POST", path="/receiver/v1/redrives", headers=_JSON, content=content, read=_REDRIVE)
 
     @method
     def fetch(self, limit: int = 10, wait: int = 20) -> Call[Batch]:

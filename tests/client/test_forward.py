@@ -9,6 +9,8 @@ import pytest
 
 from leadwire.delivery import signing
 from leadwire.domain.webhooks import receivers
+from leadwire.infrastructure import db
+from tests import jobs
 from tests.delivery.test_delivery import states
 from tests.delivery.test_numbers import people
 from tests.delivery.test_pull import puller_of
@@ -75,3 +77,35 @@ async def test_what_is_no_address_is_refused_at_once():
         running = await started(*arguments, LEADWIRE_TOKEN="lwr_x", SECRET="whsec_eA==")
         _, said = await running.communicate()
         assert (running.returncode, b"invalid _address value" in said) == (2, True), said
+
+
+async def test_it_begins_with_what_has_happened_and_has_one_event_sent_again(
+    workspace, bot, wire, made, token, base_url, receiver
+):
+    await people(workspace, bot, 1)
+    await wire.relay()
+    await db.rows("UPDATE delivery SET due_at = 'infinity', set_aside_at = now()")  # it is on its way, and stays there
+    event = await db.value("SELECT event_id FROM delivery")
+    given = {"LEADWIRE_TOKEN": token, "SECRET": made.secret}
+    running = await started("--resend", event, "--url", base_url, **given)
+    _, said = await running.communicate()
+    assert running.returncode == 1
+    assert said.decode().startswith("Conflict: 409 wrong_state: It is on its way already.")
+    await db.rows("DELETE FROM delivery")  # as if the endpoint had been made later
+    running = await started(receiver.url, "--since", "2h", "--url", base_url, **given)
+    assert (await running.stdout.readline()).decode() == "1 events since then are sent again\n"
+    await jobs.redrive()
+    assert [one.webhook_id for one in await receiver.received(1)] == [event]
+    await eventually(_delivered)
+    running.terminate()
+    await running.wait()
+    running = await started("--resend", event, "--url", base_url, **given)
+    assert (await running.communicate())[0].decode() == f"{event} is sent again\n"
+    assert await states() == {"waiting": 1}
+
+
+async def test_a_target_or_an_event_is_needed():
+    for arguments in ([], ["http://localhost:3000", "--since", "soon"]):
+        running = await started(*arguments, "--url", "https://x.example", LEADWIRE_TOKEN="lwr_x", SECRET="whsec_eA==")
+        _, said = await running.communicate()
+        assert running.returncode == 2, said

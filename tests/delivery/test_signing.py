@@ -65,6 +65,11 @@ def test_the_number_of_a_numbered_delivery_comes_last():
     assert list(numbered.items())[-1] == ("X-Service-Sequence", "17")
 
 
+def test_the_ordering_key_is_a_header_of_its_own():
+    assert made(b"{}", signing.new_secret(), ordering_key="conv_1")["X-Service-Ordering-Key"] == "conv_1"
+    assert "X-Service-Ordering-Key" not in made(b"{}", signing.new_secret())
+
+
 def test_a_secret_is_32_random_bytes():
     secrets = {signing.new_secret() for _ in range(10)}
     assert len(secrets) == 10

@@ -93,3 +93,9 @@ def test_a_page_names_a_setting_with_its_default():
 def test_a_page_says_what_holds():
     texts = {path: " ".join((ROOT / path).read_text().split()) for path in QUOTED}
     assert [(path, phrase) for path, phrases in QUOTED.items() for phrase in phrases if phrase not in texts[path]] == []
+
+
+def test_every_version_of_the_changelog_has_a_date():
+    headings = re.findall(r"^## .*", (ROOT / "src/leadwire/docs/changelog.md").read_text(), re.MULTILINE)
+    assert headings
+    assert all(re.search(r"20\d\d-\d\d-\d\d", heading) for heading in headings)

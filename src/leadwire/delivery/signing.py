@@ -48,6 +48,7 @@ def headers(  # noqa: PLR0913 - one for each thing a header is made of
     test: bool = False,
     sequence: int | None = None,
     signing_key: str = "",
+    ordering_key: str | None = None,
 ) -> list[tuple[str, str]]:
     """Every header of one POST. `at` is in Unix seconds, `staged` the next secret while one is being rotated in,
     `signing_key` what `new_signing_key` has made.
@@ -60,6 +61,8 @@ def headers(  # noqa: PLR0913 - one for each thing a header is made of
     ]
     if traceparent:
         made.append(("traceparent", traceparent))
+    if ordering_key:
+        made.append((f"{prefix}Ordering-Key", ordering_key))
     if test:
         made.append((f"{prefix}Test", "true"))
     if sequence is not None:

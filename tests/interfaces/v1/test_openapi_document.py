@@ -183,8 +183,8 @@ async def test_every_event_is_there_with_its_sample(document):
         content = item["post"]["requestBody"]["content"]["application/json"]
         assert content["example"]["data"] == samples[kind]
         assert {parameter["name"] for parameter in item["post"]["parameters"]} == {
-            "X-Service-Signature", "X-Service-Attempt", "X-Service-Test", "X-Service-Sequence", "webhook-id",
-            "webhook-timestamp", "webhook-signature", "traceparent",
+            "X-Service-Signature", "X-Service-Attempt", "X-Service-Test", "X-Service-Sequence",
+            "X-Service-Ordering-Key", "webhook-id", "webhook-timestamp", "webhook-signature", "traceparent",
         }  # fmt: skip
 
 
@@ -394,3 +394,16 @@ def _check(document: dict[str, Any], method: str, path: str, answer: Any) -> str
         return operation["operationId"]
     _validate(document, answer.json(), documented["content"][kind]["schema"])
     return operation["operationId"]
+
+
+async def test_a_generated_client_has_one_problem_and_one_method_for_each_operation(document):
+    """No header of ours is an argument, no body has two types, and no code makes a schema of its own."""
+    schemas = document["components"]["schemas"]
+    assert [name for name in schemas if "Problem" in name] == ["Problem"]
+    operations = [one for item in document["paths"].values() for method, one in item.items() if method in _METHODS]
+    for operation in operations:
+        names = {_resolved(document, one)["name"].lower() for one in operation.get("parameters", ())}
+        assert not names & {"x-request-id", "traceparent"}
+        assert not operation["responses"].keys() & {"405", "408", "414", "431"}
+    exports = document["paths"]["/v1/exports"]["post"]
+    assert [*exports["requestBody"]["content"]] == ["application/json"]

@@ -118,7 +118,7 @@ def _to_send(row: db.Row) -> ClaimedDelivery:
     sealed = row["secret"], row["staged_secret"], row["signing_key"], row["headers"]
     secret, staged, signer, headers = map(functools.partial(opened, row["endpoint_id"]), SEALED, sealed)
     plain = _delivery(row)._replace(body=row["body"], numbered=row["numbered"], sequence=row["sequence"])
-    plain = plain._replace(secret=secret, staged_secret=staged, signing_key=signer)
+    plain = plain._replace(secret=secret, staged_secret=staged, signing_key=signer, ordering_key=row["ordering_key"])
     return plain._replace(headers=pairs(headers), claimed_at=row["taken_at"])
 
 

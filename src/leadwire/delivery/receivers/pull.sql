@@ -33,7 +33,7 @@ WITH taken AS (
         LIMIT :most)))
     RETURNING *
 )
-SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, d.workspace_id, d.sequence,
+SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, d.workspace_id, d.sequence, v.subject AS ordering_key,
     e.numbered AND NOT d.test AS numbered, e.secret, e.staged_secret, e.signing_key, e.headers,
     convert_to(v.body, 'UTF8') AS body, v.traceparent, extract(epoch FROM now())::float8 AS taken_at
 FROM taken d JOIN webhook_endpoint e ON e.id = d.endpoint_id JOIN event v ON v.id = d.event_id

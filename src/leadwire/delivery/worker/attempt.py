@@ -44,6 +44,7 @@ class ClaimedDelivery(NamedTuple):
     relaying: float = 0.0  # seconds from the event's recording until the delivery was queued
     queued: float = 0.0  # seconds in the stream until this claim
     age: float = 0.0  # of the event, in seconds
+    ordering_key: str | None = None  # the event's subject, whether or not the endpoint wants order
     claimed_at: float = 0.0  # Unix time by the database's clock: receivers refuse a worker's own that is off
 
     @property
@@ -124,6 +125,7 @@ def headers_of(job: ClaimedDelivery, prefix: str, at: datetime, traceparent: str
         test=job.test,
         sequence=job.sequence,
         signing_key=job.signing_key,
+        ordering_key=job.ordering_key,
     )
     headers.extend(job.headers)
     return headers

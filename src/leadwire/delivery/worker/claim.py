@@ -49,7 +49,7 @@ SELECT d.event_id, d.endpoint_id, d.attempts, e.url IS NULL OR coalesce(v.body, 
     d.generation, d.test, d.subject, e.url, NOT e.open OR e.failing_since IS NOT NULL OR e.admission_window < 256,
     convert_to(v.body, 'UTF8'), v.traceparent, d.workspace_id, e.numbered AND NOT d.test, d.sequence,
     extract(epoch FROM d.created_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
-    extract(epoch FROM now() - v.recorded_at)::float8, extract(epoch FROM now())::float8
+    extract(epoch FROM now() - v.recorded_at)::float8, v.subject, extract(epoch FROM now())::float8
 FROM claimed d CROSS JOIN (SELECT set_config('synchronous_commit', 'off', true)) AS fast
 LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
 LEFT JOIN {{events}} v ON v.id = d.event_id"""

@@ -101,6 +101,7 @@ async def request_headers(
         test=delivery.test,
         sequence=delivery.sequence,
         signing_key=key,
+        ordering_key=delivery.ordering_key,
     )
     shown = [(name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in headers]
     return [*shown, *((name, _KEPT) for name in own)]

@@ -53,7 +53,7 @@ _DEAD_LETTERS_COUNT: Final = sql(f"SELECT count(*) {_DEAD}")
 # One event's deliveries with the event.
 _DELIVERIES: Final = sql(f"""
 SELECT {_LISTED}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), v.body, d.test, d.generation,
-    d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent
+    d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent, v.subject
 {_OF} AND d.event_id = :event_id ORDER BY d.endpoint_id""")
 _TESTED: Final = sql("""
 SELECT id FROM event WHERE id = :event_id AND test_endpoint_id = :endpoint_id

@@ -166,4 +166,5 @@ class DeliveryDetail(Delivery, frozen=True):
     recorded_at: str
     relayed_at: str
     traceparent: str | None
+    ordering_key: str | None
     history: list[Attempt]

@@ -42,7 +42,7 @@ from leadwire.domain.accounts.sign_in import passwords  # noqa: E402
 from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.domain.bots.changes import counts  # noqa: E402
 from leadwire.infrastructure import clock, db, redis_pool, settings  # noqa: E402
-from leadwire.infrastructure.db import engine  # noqa: E402
+from leadwire.infrastructure.db import declared, engine  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from leadwire.infrastructure.jobs import runner  # noqa: E402
 from leadwire.infrastructure.rate_limit import Bucket  # noqa: E402
@@ -59,21 +59,12 @@ hypothesis.settings.load_profile("leadwire")
 unordered.reverse()
 COSTLY = passwords._hasher
 """What passwords are hashed with outside of tests, where a thousand people sign in."""
-_COLLECTED = {counts: counts._counted, hourly_stats: hourly_stats._hours}
+_COLLECTED = (counts._counted, hourly_stats._hours)
 """What is collected and written by a timer: here when a test asks for it, and not amid one of the next."""
-for _collector in _COLLECTED:
-    _collector._EVERY = 86_400.0  # type: ignore[attr-defined]
+for _collected in _COLLECTED:
+    _collected._every = 86_400.0
 passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # type: ignore[misc]
 passwords.outdated = passwords._hasher.check_needs_rehash  # type: ignore[misc]
-
-_TABLES = (
-    "audit_entry, audit_chain, audit_count, invitation, user_session,"
-    " job, redrive_job, export_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event,"
-    " endpoint_sequence, epoch, ledger_check, webhook_endpoint,"
-    " message, conversation, lead, search_document, search_due,"
-    " bot, api_key, blocked_visitor, sign_on_used, user_identity, identity_provider, email_domain, login, user_account,"
-    " workspace"
-)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -134,7 +125,7 @@ async def connected(servers: Services) -> AsyncIterator[None]:
     await DatabaseClock.install()
     await migrate()
     # One trip instead of one for each table, before each of some thousand tests.
-    deletes = "; ".join(f"DELETE FROM {table}" for table in _TABLES.split(", "))
+    deletes = "; ".join(f"DELETE FROM {declared.name(table)}" for table in declared.emptied())
     await db.rows(
         # A transaction that a failed test has left open fails the next one soon, instead of all that follow late.
         "CREATE FUNCTION test_clock.empty_tables() RETURNS void LANGUAGE plpgsql SET lock_timeout = '10s'"
@@ -156,10 +147,11 @@ def unchanged() -> Iterator[None]:
 @pytest.fixture
 async def database(connected: None) -> AsyncIterator[None]:
     """Empty tables, an empty Redis, the true time, and nothing that a test before has left to be written later."""
-    for collector, collected in _COLLECTED.items():
+    for collected in _COLLECTED:
         collected.clear()
-        while collector._due:
-            collector._due.pop().cancel()
+        if collected._due:
+            collected._due.cancel()
+            collected._due = None
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads._known.clear()

@@ -30,8 +30,7 @@ READS = {
         "webhook_endpoint",
         "workspace",
     },
-    # A copy of all that is known of somebody reads all that names them.
-    "domain/privacy": {"workspace", "lead", "consent", "conversation", "event", "mail", "mail_suppression"},
+    "domain/privacy": {"workspace", "lead", "conversation", "event"},
     "domain/search": {"conversation", "conversation_note", "lead", "message"},
     "domain/bulk_changes": {"user_account"},
     "domain/webhooks": {

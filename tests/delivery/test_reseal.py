@@ -10,18 +10,15 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts import changes as accounts_changes
-from leadwire.domain.accounts import table as accounts
-from leadwire.domain.bots import table as bots
-from leadwire.domain.mail import table as mail
-from leadwire.domain.notices import table as notices
 from leadwire.domain.webhooks import certificates, changes, rotation, signing_keys
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, secret_box
+from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
 from tests.interfaces.web.test_certificates import issued
 
-SEALED = (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED, *notices.SEALED)
+SEALED = [column for some in declared.sealed().values() for column in some]
 
 
 def key():

@@ -18,12 +18,14 @@ from piccolo.table import Table
 
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 from leadwire.infrastructure.db.statements import sql
 
 
 class Epoch(Table, db=DB, tablename="epoch"):
     """What was recorded on one server, up to the first position of the next epoch. Before the first is one without."""
 
+    declared = Declared(of="")
     server = Text(primary_key=True)
     first_position = BigInt()
     last_event = Text(null=True, default=None)  # the newest event that was there when it began

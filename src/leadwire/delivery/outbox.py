@@ -19,8 +19,10 @@ from piccolo.table import Table
 from leadwire.delivery import envelope, metrics, wakes
 from leadwire.delivery.envelope import EventKind, NamedKind, Unsent
 from leadwire.delivery.streams import Key, push
+from leadwire.delivery.table import ANEW, POSITION
 from leadwire.infrastructure import actor, db, ids, telemetry
 from leadwire.infrastructure.db import DB, Row
+from leadwire.infrastructure.db.declared import Declared
 from leadwire.infrastructure.db.gather import Gathered
 from leadwire.infrastructure.db.statements import Statement, sql
 
@@ -38,6 +40,7 @@ class Xid8(Column):
 class RecordedEvent(Table, db=DB, tablename="event"):
     """One event. Its row is written once; only an erasure blanks the body."""
 
+    declared = Declared(line="event", hidden="position xact writer traceparent", by_hand="deletion erasure", moved=ANEW)
     id = Text(primary_key=True)
     workspace_id = Text()
     kind = Text()
@@ -58,6 +61,7 @@ class RecordedEvent(Table, db=DB, tablename="event"):
 class Outbox(Table, db=DB, tablename="outbox"):
     """An event whose deliveries the relay has still to make. It deletes the row when it has."""
 
+    declared = Declared(of="event", late="true", fenced=False, moved={"position": POSITION}, by_hand="deletion erasure")
     event_id = Text(primary_key=True)
     workspace_id = Text()
     kind = Text()
@@ -74,8 +78,7 @@ DIRECT: Final = 16
 
 _GIVEN: Final = {
     "id": "text", "workspace": "text", "kind": "text", "conversation_id": "text", "lead_id": "text", "subject": "text",
-    "body": "text", "occurred_at": "timestamptz", "traceparent": "text", "test_endpoint_id": "text",
-    "actor": "text",
+    "body": "text", "occurred_at": "timestamptz", "traceparent": "text", "test_endpoint_id": "text", "actor": "text",
 }  # fmt: skip
 
 # Make changes and record the event of each that changed a row. Where few endpoints want it and each is open, its

@@ -17,6 +17,7 @@ from leadwire.delivery.states import State
 from leadwire.delivery.streams import push
 from leadwire.infrastructure import batches, db, ids, jobs
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, named, param, sql, statement
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
@@ -25,6 +26,7 @@ JobState = Literal["running", "paused", "cancelled", "finished"]
 class RedriveJob(Table, db=DB, tablename="redrive_job"):
     """One job. It goes through its deliveries by event and endpoint, and has done all up to `after_*`."""
 
+    declared = Declared(line="redrive", imported=False)
     id = Text(primary_key=True)
     workspace_id = Text()
     endpoint_id = Text(null=True, default=None)  # null: every endpoint of the workspace
@@ -107,7 +109,6 @@ _MOVE: Final = statement(
     )
     .returning(RedriveJob.workspace_id)
 )
-_DELETE_JOBS: Final = statement(RedriveJob.delete().where(RedriveJob.workspace_id == param("workspace")))
 
 
 class Criteria(NamedTuple):
@@ -175,11 +176,6 @@ async def move(workspace: str | None, job_id: str, before: Sequence[JobState], a
         if rows and after == "running":
             await jobs.add("redrive", job_id, rows[0]["workspace_id"])
     return bool(rows)
-
-
-async def delete_jobs(workspace: str) -> None:
-    """Delete a workspace's jobs, also those that run."""
-    await _DELETE_JOBS.rows(workspace=workspace)
 
 
 async def once_more(event_id: str, endpoint_id: str) -> None:

@@ -10,6 +10,13 @@ from piccolo.columns import Array, BigInt, Boolean, Integer, SmallInt, Text, Tim
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
+
+POSITION: Final = "(SELECT v.position FROM event v WHERE v.id = event_id)"
+"""SQL: the place of a row's event, which has another one in each installation."""
+ANEW: Final = {"position": "", "xact": "", "writer": ""}
+"""Columns of an event that another installation numbers itself."""
+_FETCHED: Final = "owner LIKE 'pull:%'"
 
 
 class _Columns:
@@ -30,6 +37,14 @@ class _Columns:
 class Delivery(_Columns, Table, db=DB, tablename="delivery"):
     """One event that is still to be sent to one endpoint: waiting or queued."""
 
+    declared = Declared(
+        of="event", fenced=False, by_hand="deletion erasure",
+        moved={
+            "position": f"CASE WHEN position IS NOT NULL THEN {POSITION} END",
+            "state": f"CASE WHEN {_FETCHED} THEN state ELSE 'waiting' END",
+            **{name: f"CASE WHEN {_FETCHED} THEN {name} END" for name in ("queued_at", "owner", "lease_until")},
+        },
+    )  # fmt: skip
     subject = Text(null=True, default=None)  # set where the endpoint wants order: one at a time within a subject
     position = BigInt(null=True, default=None)  # the event's, beside `subject`
     due_at = Timestamptz()  # infinity: behind another of its subject, or in quarantine
@@ -43,12 +58,16 @@ class Delivery(_Columns, Table, db=DB, tablename="delivery"):
 class DeliveryResult(_Columns, Table, db=DB, tablename="delivery_result"):
     """A delivery that has ended: delivered, dead or canceled. A redrive moves it back to `delivery`."""
 
+    declared = Declared(of="event", fenced=False, by_hand="deletion erasure")
     finished_at = Timestamptz()
 
 
 class EveryDelivery(_Columns, Table, db=DB, tablename="every_delivery"):
     """A view of both: for reading, never on the way of an event."""
 
+    declared = Declared(
+        of="event", view=True, part="deliveries", order="event_id, endpoint_id", hidden="due_at", anew="sequence"
+    )
     exact_state = Text(null=True, default=None)  # `states.ExactState`
     due_at = Timestamptz()  # of one that has ended: when it did
     queued_at = Timestamptz(null=True, default=None)
@@ -59,6 +78,7 @@ class EveryDelivery(_Columns, Table, db=DB, tablename="every_delivery"):
 class EndpointSequence(Table, db=DB, tablename="endpoint_sequence"):
     """The highest number that a delivery to an endpoint has. Made with the first."""
 
+    declared = Declared(of="webhook_endpoint", by="endpoint_id")
     endpoint_id = Text(primary_key=True)
     last = BigInt()
 
@@ -83,6 +103,9 @@ refuse to end.
 class Attempt(Table, db=DB, tablename="attempt"):
     """One POST. `counted` is false when its outcome came too late to matter (another worker had recorded)."""
 
+    declared = Declared(
+        of="event", part="attempts", order="event_id, started_at, endpoint_id", by_hand="deletion erasure"
+    )
     event_id = Text(primary_key=True)
     endpoint_id = Text()
     generation = SmallInt()  # of the delivery at that time
@@ -100,6 +123,7 @@ class Attempt(Table, db=DB, tablename="attempt"):
 class EndpointHour(Table, db=DB, tablename="endpoint_hour"):
     """Counts of one endpoint's attempts in one hour, for plots; `took` counts by duration (`worker.hourly_stats`)."""
 
+    declared = Declared(of="webhook_endpoint", by="endpoint_id")
     endpoint_id = Text(primary_key=True)  # with hour
     hour = Timestamptz()
     delivered = Integer()

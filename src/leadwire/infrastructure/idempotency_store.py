@@ -13,6 +13,7 @@ from piccolo.table import Table
 
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch
 
@@ -22,6 +23,10 @@ KEPT: Final = timedelta(hours=24)
 class IdempotentResponse(Table, db=DB, tablename="idempotent_answer"):
     """The first response to a request with an Idempotency-Key. Key: (api_key_id, key)."""
 
+    declared = Declared(
+        of="api_key", cascades=False, person="subject = :lead",
+        ends=f"created_at < now() - make_interval(secs => {KEPT.total_seconds()})",
+    )  # fmt: skip
     api_key_id = Text(primary_key=True)
     key = Text()
     fingerprint = Bytea()  # of the whole request
@@ -45,12 +50,6 @@ _STORE: Final = insert(
     end="""ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, subject = excluded.subject,
         status = excluded.status, headers = excluded.headers, body = excluded.body, created_at = excluded.created_at""",
 )
-_ERASE: Final = statement(IdempotentResponse.delete().where(IdempotentResponse.subject == param("subject")))
-# Some of the responses to the requests of API keys.
-_DELETE_BATCH: Final = sql("""
-DELETE FROM idempotent_answer WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM idempotent_answer WHERE api_key_id = ANY(:callers::text[]) LIMIT :most)) RETURNING 1""")
-_EXPIRE: Final = statement(IdempotentResponse.delete().where(IdempotentResponse.created_at < param("before")))
 
 
 async def lock(caller: str, key: str) -> None:
@@ -82,18 +81,3 @@ async def store(
         api_key_id=caller, key=key, fingerprint=fingerprint, subject=subject, status=status,
         headers=json.dumps(headers), body=body, created_at=clock.now(),
     )  # fmt: skip
-
-
-async def erase(subject: str) -> None:
-    """Delete the stored responses about `subject`, in the transaction of its erasure."""
-    await _ERASE.rows(subject=subject)
-
-
-async def delete_batch(callers: Sequence[str], most: int) -> int:
-    """Delete at most so many of the stored responses to these API keys. Return how many."""
-    return len(await _DELETE_BATCH.rows(callers=callers, most=most))
-
-
-async def expire() -> None:
-    """Delete what is older than 24 hours."""
-    await _EXPIRE.rows(before=clock.now() - KEPT)

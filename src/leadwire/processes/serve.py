@@ -12,6 +12,7 @@ from leadwire.delivery import wakes
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub
+from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
@@ -23,6 +24,7 @@ _DRAIN: Final = 10  # seconds for requests under way when the API stops
 
 async def serve(settings: Settings, listening: socket.socket, more: Sequence[HTTPRouteHandler] = ()) -> None:
     """The HTTP API on a bound socket, with `more` routes."""
+    declared.every()  # now: it reads files
     health = Health(needs_redis=False, checks={"migrations": missing})
     app = create_app(health, more)
 

@@ -138,7 +138,7 @@ async def test_without_a_lead_they_go_with_the_conversation(workspace, asking):
         await asking.says(said)
     assert await db.value("SELECT count(*) FROM consent") == 1
     async with db.transaction():
-        await erasing.delete_batch(workspace, 10)
+        await erasing.delete(workspace, [asking.conversation])
     assert await db.value("SELECT count(*) FROM consent") == 0
 
 

@@ -109,8 +109,8 @@ async def test_what_ended_a_month_ago_is_deleted_and_what_runs_is_not(workspace,
     ]
     await changes.cancel(workspace, user, ended, others=False)
     await db_clock.forward(29 * 86400)
-    await changes.delete_old()
+    await jobs.run("bulk_change.delete")
     assert await db.value("SELECT count(*) FROM bulk_change") == 2
     await db_clock.forward(2 * 86400)
-    await changes.delete_old()
+    await jobs.run("bulk_change.delete")
     assert [row["state"] for row in await db.rows("SELECT state FROM bulk_change")] == ["running"]

@@ -283,10 +283,10 @@ async def test_old_mails_are_deleted(workspace, mailing, smtp, db_clock):
     await queue(workspace, "eve@example.org")
     await send()
     await db_clock.forward(8 * 86_400)
-    await attempts.delete_old()
+    await jobs.run("mail.delete")
     assert [state for state, *_ in await rows()] == ["dead"]
     await db_clock.forward(23 * 86_400)
-    await attempts.delete_old()
+    await jobs.run("mail.delete")
     assert await rows() == []
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.audit import reads as log
-from leadwire.domain.leads import changes as leads
 from leadwire.domain.workspaces import changes, usage
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import Conflict, Unavailable
@@ -93,15 +92,15 @@ async def test_what_is_being_sent_is_waited_for(workspace, bot, wire, receiver, 
 
 
 async def test_a_conversation_that_begins_meanwhile_goes_as_well(workspace, bot, monkeypatch):
-    delete_batch, late = leads.delete_batch, []
+    delete_some, late = changes._delete_some, []
 
-    async def deleted(workspace, most):
-        if not late:
+    async def deleted(statement, workspace, most):
+        if "DELETE FROM lead " in statement.text and not late:
             late.append(await make.conversation(workspace, bot))
-        return await delete_batch(workspace, most)
+        return await delete_some(statement, workspace, most)
 
     monkeypatch.setattr(changes, "_LOOK", 0.01)
-    monkeypatch.setattr(leads, "delete_batch", deleted)
+    monkeypatch.setattr(changes, "_delete_some", deleted)
     await changes.delete(workspace)
     assert await db.value("SELECT count(*) FROM workspace") == 0
     assert await db.value("SELECT count(*) FROM event") == 0
@@ -109,13 +108,14 @@ async def test_a_conversation_that_begins_meanwhile_goes_as_well(workspace, bot,
 
 async def test_it_ends_also_where_conversations_never_do(workspace, bot, monkeypatch):
     monkeypatch.setattr(changes, "_LOOK", 0.01)
-    delete_batch = leads.delete_batch
+    delete_some = changes._delete_some
 
-    async def deleted(workspace, most):
-        await make.conversation(workspace, bot)
-        return await delete_batch(workspace, most)
+    async def deleted(statement, workspace, most):
+        if "DELETE FROM lead " in statement.text:
+            await make.conversation(workspace, bot)
+        return await delete_some(statement, workspace, most)
 
-    monkeypatch.setattr(leads, "delete_batch", deleted)
+    monkeypatch.setattr(changes, "_delete_some", deleted)
     with pytest.raises(Unavailable):
         await changes.delete(workspace)
     monkeypatch.undo()

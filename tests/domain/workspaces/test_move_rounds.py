@@ -10,6 +10,7 @@ from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.workspaces import copy, fence, move
 from leadwire.infrastructure import db, secret_box
+from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Conflict, Unavailable
 from tests import make
@@ -50,7 +51,7 @@ async def insert(cell, text):
     await every_table.insert(connection, columns, text)
     await connection.execute("UPDATE retention SET after_id = $1 WHERE kind = $2", text, RETENTION_KINDS[text])
     await connection.close()
-    for table, sealed in copy._SEALED.items():
+    for table, sealed in declared.sealed().items():
         for column in sealed:
             name, value = column._meta.db_column_name, secret_box.get().seal("secret")
             await db.rows(f"UPDATE {table} t SET {name} = $1 WHERE {THOSE.format(text)}", value)
@@ -58,8 +59,8 @@ async def insert(cell, text):
 
 async def change(cell):
     """Between two rounds: change a row of each table, delete one, add one."""
-    tables = [table.name for table in copy.TABLES]
-    sealed = [f"{table}.{one._meta.db_column_name}" for table, found in copy._SEALED.items() for one in found]
+    tables = [table.name for table in copy.tables()]
+    sealed = [f"{table}.{one._meta.db_column_name}" for table, found in declared.sealed().items() for one in found]
     renewed = [f"{table}.{name}" for table, names in RENEWED.items() for name in names]
     for name, column, value in await db.rows(CHANGEABLE, tables, [*sealed, *renewed]):
         if name != "bot_version":  # which never changes

@@ -20,7 +20,7 @@ from leadwire.domain.listing import keyset
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import clock, db, ids
 from leadwire.interfaces.v1 import exports
-from tests import make
+from tests import jobs, make
 from tests.delivery.test_feed import settled
 from tests.serving import served
 from tests.waiting import eventually
@@ -260,8 +260,8 @@ async def test_canceled_expired_and_repeated_ones(client, five):
         answer = await client.get(f"/v1/exports/{old['id']}/download")
         assert (answer.status_code, answer.json()["code"]) == (409, "export_expired")
         assert (await client.get(f"/v1/exports/{old['id']}")).json()["data"]["state"] == "expired"
-    with clock.at(clock.now() + timedelta(days=8)):
-        await changes.delete_old()
+    await db.rows("UPDATE export_job SET created_at = created_at - interval '8 days'")
+    await jobs.run("export_job.delete")
     assert (await client.get(f"/v1/exports/{old['id']}")).status_code == 404
     headers = {"Idempotency-Key": "once"}
     both = [await client.post("/v1/exports", json={"type": "leads"}, headers=headers) for _ in range(2)]

@@ -14,7 +14,7 @@ from leadwire.domain.mail import changes as mail_changes
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
 from leadwire_development.mailbox import path as mailbox_path
-from tests import asgi
+from tests import asgi, jobs
 from tests.interfaces.web.conftest import PASSWORD, browser
 from tests.mailing import mails
 
@@ -117,7 +117,7 @@ async def test_only_the_last_link_works_and_only_for_an_hour(admin, stranger, ma
     await db.rows("UPDATE password_reset SET expires_at = expires_at - interval '1 hour'")
     await stranger.open(last, 404)
     await stranger.fill(last, 404, password=ANOTHER)
-    await password_reset.delete_expired()
+    await jobs.run("password_reset.delete")
     assert await db.value("SELECT count(*) FROM password_reset") == 0
 
 

@@ -11,9 +11,9 @@ import pytest
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sso import changes as sso
-from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
+from tests import jobs
 from tests.interfaces.web.conftest import browser
 from tests.mailing import mails
 from tests.oidc.lying import (
@@ -437,7 +437,7 @@ async def test_a_logout_token_counts_once(stranger, provider, liar):
     assert "used before" in await logged_out(liar, provider, 400, jti="same")
     assert await sessions() == 1
     await db.rows("UPDATE sign_on_used SET until = now() - interval '1 second'")
-    await sso_sign_in.forget_used()
+    await jobs.run("sign_on_used.delete")
     assert await db.value("SELECT count(*) FROM sign_on_used") == 0
 
 

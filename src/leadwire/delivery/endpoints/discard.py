@@ -13,6 +13,7 @@ from leadwire.delivery.endpoints import due
 from leadwire.delivery.table import END_CANCELED
 from leadwire.infrastructure import batches, db, jobs
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 from leadwire.infrastructure.db.statements import sql
 
 BATCH: Final = 1000  # deliveries
@@ -21,6 +22,10 @@ BATCH: Final = 1000  # deliveries
 class Discard(Table, db=DB, tablename="discard"):
     """Deliveries to one endpoint that were made before `until` are to be canceled."""
 
+    declared = Declared(
+        refers="delivery", late="true", by_hand="deletion",
+        rows="endpoint_id IN (SELECT endpoint_id FROM delivery WHERE workspace_id = $1)",
+    )  # fmt: skip
     endpoint_id = Text(primary_key=True)
     until = Timestamptz()
 

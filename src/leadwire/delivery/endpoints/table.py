@@ -8,7 +8,8 @@ from piccolo.table import Table
 
 from leadwire.infrastructure import secret_box
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import sql, statement
+from leadwire.infrastructure.db.declared import Declared
+from leadwire.infrastructure.db.statements import columns, sql, statement
 from leadwire.infrastructure.errors import OperatorError
 
 FAILING_DAYS: Final = 5
@@ -32,6 +33,17 @@ class _JSONPath(Column):
 class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     """A customer's URL and what it subscribes to. Made disabled; disabled by the system only with a reason."""
 
+    declared = Declared(
+        line="endpoint", fenced=False, by_hand="deletion",
+        hidden="open due_at rate_tokens rate_at admission_window",
+        sealed="secret staged_secret signing_key headers certificate next_signing_key",
+        anew="enabled disabled_reason staged_at token_at public_keys certificate_subject certificate_ends_at"
+        " paused_until queued queued_from waiting_from ordered_from looked_at failing_since failures",
+        moved={
+            "open": "false", "due_at": "'infinity'", "paused_until": "'infinity'", "queued": "0", "queued_from": "''",
+            "waiting_from": "'-infinity'", "ordered_from": "0", "looked_at": "NULL",
+        },
+    )  # fmt: skip
     id = Text(primary_key=True)
     workspace_id = Text()
     url = Text()
@@ -78,10 +90,7 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     updated_at = Timestamptz()
 
 
-SEALED: Final = (
-    WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.signing_key, WebhookEndpoint.headers,
-    WebhookEndpoint.certificate, WebhookEndpoint.next_signing_key,
-)  # fmt: skip
+SEALED: Final = columns(WebhookEndpoint, WebhookEndpoint.declared.sealed)
 """Columns that `secret_box` seals; the last one is not needed to send."""
 
 # Ids are in the order of time, and have an index.

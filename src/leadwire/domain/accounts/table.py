@@ -6,11 +6,19 @@ from piccolo.columns import JSON, Array, BigInt, Boolean, Bytea, Numeric, Text, 
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
+
+# Of the logins of a workspace's people; of some (`SETTLED`) who are there already, with another one.
+_PEOPLE: Final = """{0} IN (SELECT login_id FROM user_account WHERE workspace_id = $1) AND {0} <> ALL(SETTLED)"""
+_LOGIN: Final = "(SELECT l.id FROM login l WHERE lower(l.email) = lower(email_address) AND l.verified_at IS NOT NULL)"
 
 
 class Workspace(Table, db=DB, tablename="workspace"):
     """A customer. Every other row belongs to one."""
 
+    declared = Declared(
+        by="id", line="workspace", by_hand="deletion", moves=False, anew="suspended_at deletion_began_at sso_enforced"
+    )
     id = Text(primary_key=True)
     name = Text()
     created_at = Timestamptz()
@@ -26,8 +34,13 @@ class Workspace(Table, db=DB, tablename="workspace"):
 class Login(Table, db=DB, tablename="login"):
     """What a person signs in with. It goes with the last of its accounts."""
 
+    declared = Declared(
+        cascades=True, rows=_PEOPLE.format("id"), sealed="totp_secret",
+        moved={"verified_at": """CASE WHEN NOT EXISTS (SELECT 1 FROM login l WHERE l.verified_at IS NOT NULL
+            AND lower(l.email) = lower(json_populate_recordset.email) AND l.id <> json_populate_recordset.id)
+            THEN verified_at END"""},
+    )  # fmt: skip
     sealed_in = "user_account"  # the place of secrets that were there first
-
     id = Text(primary_key=True)
     email = Text()
     verified_at = Timestamptz(null=True, default=None)  # its mail was opened, or a provider vouched; one an address
@@ -40,6 +53,12 @@ class Login(Table, db=DB, tablename="login"):
 class UserAccount(Table, db=DB, tablename="user_account"):
     """Somebody who belongs to a workspace. `role` is admin, agent or viewer. A new one without a login gets its own."""
 
+    declared = Declared(
+        line="user", refers="login", sealed="totp_secret",
+        hidden="login_id unique_email password_hash totp_step operator known_browsers",
+        made={"login_id": _LOGIN},  # null: a new one
+        moved={"operator": "false", "password_hash": "", "totp_secret": "", "totp_step": "", "known_browsers": ""},
+    )  # fmt: skip
     id = Text(primary_key=True)
     workspace_id = Text()
     login_id = Text()
@@ -60,6 +79,7 @@ class UserAccount(Table, db=DB, tablename="user_account"):
 class ApiKey(Table, db=DB, tablename="api_key"):
     """A key to /v1. Only its SHA-256 is stored; `lookup` is the readable part that finds the row."""
 
+    declared = Declared(line="api_key", imported=False)
     id = Text(primary_key=True)
     workspace_id = Text()
     name = Text()
@@ -76,6 +96,11 @@ class ApiKey(Table, db=DB, tablename="api_key"):
 class UserSession(Table, db=DB, tablename="user_session"):
     """One signed-in browser. Only the SHA-256 of its cookie is stored."""
 
+    declared = Declared(
+        of="user_account", by="user_id", refers="identity_provider", chore="session",
+        ends="created_at <= now() - :session_life * interval '1 second'"
+        " OR seen_at <= now() - :session_idle * interval '1 second'",
+    )  # fmt: skip
     id = Text(primary_key=True)
     user_id = Text()
     hash = Bytea()
@@ -93,6 +118,7 @@ class UserSession(Table, db=DB, tablename="user_session"):
 class Passkey(Table, db=DB, tablename="passkey"):
     """A person's WebAuthn credential, see `sign_in/changes/passkeys.py`."""
 
+    declared = Declared(of="login", by="user_id", rows=_PEOPLE.format("user_id"))
     id = Text(primary_key=True)
     user_id = Text()  # the login
     name = Text()
@@ -108,6 +134,7 @@ class Passkey(Table, db=DB, tablename="passkey"):
 class RecoveryCode(Table, db=DB, tablename="recovery_code"):
     """A code that replaces the second factor once. Gone once it is used."""
 
+    declared = Declared(of="login", by="user_id", rows=_PEOPLE.format("user_id"))
     id = Text(primary_key=True)
     user_id = Text()  # the login
     hash = Bytea()
@@ -116,6 +143,7 @@ class RecoveryCode(Table, db=DB, tablename="recovery_code"):
 class Invitation(Table, db=DB, tablename="invitation"):
     """A one-time link to an account. Gone once it is used."""
 
+    declared = Declared(line="invitation", imported=False, hidden="operator", moved={"operator": "false"})
     id = Text(primary_key=True)
     workspace_id = Text()
     email = Text(null=True, default=None)  # null: whoever opens it chooses
@@ -130,6 +158,7 @@ class Invitation(Table, db=DB, tablename="invitation"):
 class PasswordReset(Table, db=DB, tablename="password_reset"):
     """A one-time link to another password. Gone once it is used or replaced."""
 
+    declared = Declared(of="login", by="user_id", rows=_PEOPLE.format("user_id"), ends="expires_at < now()")
     user_id = Text(primary_key=True)  # the login
     hash = Bytea()
     expires_at = Timestamptz()
@@ -138,6 +167,7 @@ class PasswordReset(Table, db=DB, tablename="password_reset"):
 class IdentityProvider(Table, db=DB, tablename="identity_provider"):
     """An OpenID provider that a workspace's people sign in at."""
 
+    declared = Declared(line="identity_provider", sealed="client_secret")
     id = Text(primary_key=True)
     workspace_id = Text()
     name = Text()
@@ -155,6 +185,7 @@ class IdentityProvider(Table, db=DB, tablename="identity_provider"):
 class UserIdentity(Table, db=DB, tablename="user_identity"):
     """Who somebody is at a provider."""
 
+    declared = Declared(line="user_identity", refers="identity_provider user_account")
     id = Text(primary_key=True)
     workspace_id = Text()
     provider_id = Text()
@@ -166,6 +197,7 @@ class UserIdentity(Table, db=DB, tablename="user_identity"):
 class SignOnUsed(Table, db=DB, tablename="sign_on_used"):
     """Something that a provider or a browser may send once. Only its SHA-256 is stored."""
 
+    declared = Declared(of="identity_provider", by="provider_id", moves=False, ends="until < now()")
     hash = Bytea(primary_key=True)
     provider_id = Text()
     until = Timestamptz()
@@ -174,6 +206,10 @@ class SignOnUsed(Table, db=DB, tablename="sign_on_used"):
 class AuditEntry(Table, db=DB, tablename="audit_entry"):
     """Who did what to which object, from where."""
 
+    declared = Declared(
+        line="audit_entry", refers="audit_count", hidden="in_count", anew="number", late="t.number IS NULL",
+        moved={"in_count": "false"},
+    )  # fmt: skip
     id = Text(primary_key=True)
     workspace_id = Text(null=True, default=None)  # null: about the installation
     at = Timestamptz()
@@ -190,6 +226,7 @@ class AuditEntry(Table, db=DB, tablename="audit_entry"):
 class AuditCount(Table, db=DB, tablename="audit_count"):
     """How many entries an audit log should have. The rows of a workspace, or of the installation, are added up."""
 
+    declared = Declared(cascades=True, moves=False)
     id = Text(primary_key=True)
     workspace_id = Text(null=True, default=None)
     entries = BigInt()  # below 0 for those that retention has dropped
@@ -199,6 +236,7 @@ class AuditCount(Table, db=DB, tablename="audit_count"):
 class AuditChain(Table, db=DB, tablename="audit_chain"):
     """How far the audit log of a workspace, or of the installation, is chained."""
 
+    declared = Declared(cascades=True, late="true", sealed="sealed", moved={"head_due": "true"})
     id = Text(primary_key=True)
     workspace_id = Text(null=True, default=None)
     sealed = Bytea()  # see `audit/chain.py`
@@ -210,6 +248,3 @@ HAS_FACTOR: Final = "(l.totp_secret IS NOT NULL OR EXISTS (SELECT 1 FROM passkey
 
 WORKSPACES: Final = "ARRAY(SELECT u.workspace_id FROM user_account u WHERE u.login_id = l.id ORDER BY 1) AS workspaces"
 """SQL: where the login `l` has accounts."""
-
-SEALED: Final = (Login.totp_secret, UserAccount.totp_secret, AuditChain.sealed, IdentityProvider.client_secret)
-"""Columns that `secret_box` seals."""

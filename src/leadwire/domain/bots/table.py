@@ -5,7 +5,13 @@ from typing import Final
 from piccolo.columns import JSON, Array, Boolean, Bytea, Column, Date, Integer, Text, Timestamptz
 from piccolo.table import Table
 
+from leadwire.domain.conversations.table import IN_CONVERSATION
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
+
+FAQ_WORDS: Final = """setweight(to_tsvector('english', question), 'A') ||
+    setweight(to_tsvector('simple', question), 'B') || setweight(to_tsvector('english', answer), 'D')"""
+"""SQL of an entry's search document: the question's words weigh more than the answer's."""
 
 
 class TsVector(Column):
@@ -21,6 +27,7 @@ class TsVector(Column):
 class Bot(Table, db=DB, tablename="bot"):
     """A chatbot of a workspace: what visitors talk to."""
 
+    declared = Declared(line="bot", hidden="draft_undo draft_redo", sealed="identity_secret")
     id = Text(primary_key=True)
     workspace_id = Text()
     name = Text()
@@ -45,6 +52,7 @@ class Bot(Table, db=DB, tablename="bot"):
 class BotVersion(Table, db=DB, tablename="bot_version"):
     """A published flow. Never changed: conversations that began with it go on with it."""
 
+    declared = Declared(of="bot", line="bot_version", key="bot_id version", stays=True)
     bot_id = Text(primary_key=True)  # with version
     version = Integer()
     workspace_id = Text()
@@ -57,6 +65,9 @@ class BotVersion(Table, db=DB, tablename="bot_version"):
 class FaqEntry(Table, db=DB, tablename="faq_entry"):
     """One question that a bot has been taught the answer to."""
 
+    declared = Declared(
+        of="bot", line="faq_entry", key="bot_id created_at id", hidden="search", made={"search": FAQ_WORDS}
+    )
     id = Text(primary_key=True)
     workspace_id = Text()
     bot_id = Text()
@@ -69,6 +80,9 @@ class FaqEntry(Table, db=DB, tablename="faq_entry"):
 class Visit(Table, db=DB, tablename="visit"):
     """A visitor's session: whose token may write in the conversation, and where in the flow it is."""
 
+    declared = Declared(
+        of="conversation", person=IN_CONVERSATION, blank={"address": "NULL"}, listed="visits", order="started_at"
+    )
     conversation_id = Text(primary_key=True)
     workspace_id = Text()
     bot_id = Text()
@@ -85,6 +99,9 @@ class Visit(Table, db=DB, tablename="visit"):
 class ScoreEntry(Table, db=DB, tablename="score_entry"):
     """Points that a conversation gave its lead, and why."""
 
+    declared = Declared(
+        of="conversation", part="scores", order="conversation_id, created_at, node, label", person=IN_CONVERSATION
+    )
     conversation_id = Text(primary_key=True)  # with node and label
     node = Text()
     label = Text()
@@ -96,6 +113,10 @@ class ScoreEntry(Table, db=DB, tablename="score_entry"):
 class Consent(Table, db=DB, tablename="consent"):
     """What a visitor was asked to consent to, and what they answered."""
 
+    declared = Declared(
+        line="consent", refers="conversation lead", person=IN_CONVERSATION, listed="consents",
+        shown="lead_id = :lead", order="id",
+    )  # fmt: skip
     id = Text(primary_key=True)
     workspace_id = Text()
     conversation_id = Text(null=True, default=None)  # null: it is no longer kept
@@ -113,6 +134,10 @@ class Consent(Table, db=DB, tablename="consent"):
 class BlockedVisitor(Table, db=DB, tablename="blocked_visitor"):
     """A network whose visitors are blocked."""
 
+    declared = Declared(
+        line="blocked_visitor", key="created_at conversation_id", imported=False, keyed=True, listed="blocks",
+        shown=IN_CONVERSATION, order="created_at",
+    )  # fmt: skip
     workspace_id = Text(primary_key=True)  # with address
     address = Bytea()
     conversation_id = Text()  # what they were blocked for
@@ -123,12 +148,9 @@ class BlockedVisitor(Table, db=DB, tablename="blocked_visitor"):
 class BotCount(Table, db=DB, tablename="bot_count"):
     """How often something happened with a bot on a day (UTC), for figures. It holds no persons."""
 
+    declared = Declared(of="bot", ends="bot_id = ANY(ARRAY(SELECT id FROM bot)) AND day < current_date - 800")
     bot_id = Text(primary_key=True)  # with day, kind and name
     day = Date()
     kind = Text()  # see `changes.counts.Kind`
     name = Text()  # of the node, the website or the campaign; else empty
     total = Integer()
-
-
-SEALED: Final = (Bot.identity_secret,)
-"""Columns that `secret_box` seals."""

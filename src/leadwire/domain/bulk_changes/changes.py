@@ -24,7 +24,6 @@ Kind = Literal["set", "erase"]
 MOST_CHOSEN: Final = 500
 _AT_ONCE: Final = 50  # leads of a step
 _REPORTED: Final = 100  # leads that are left alone and named
-_KEPT: Final = "interval '30 days'"  # after the end, to be looked at
 
 _BEGIN: Final = insert(
     *columns(BulkChange, "id workspace_id user_id kind field value query ids seen_at state created_at updated_at"),
@@ -51,7 +50,6 @@ _END: Final = sql("""
 UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now,
     value = CASE WHEN value IS NOT NULL THEN '' END
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' RETURNING id""")
-_DELETE_OLD: Final = sql(f"DELETE FROM bulk_change WHERE state <> 'running' AND updated_at < now() - {_KEPT}")
 
 
 class _Query(LeadSearch, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,11 +101,6 @@ async def cancel(workspace: str, user_id: str, bulk_id: str, *, others: bool) ->
     await _END.one(
         NotFound("It has ended already."), workspace=workspace, id=bulk_id, state="cancelled", now=clock.now()
     )
-
-
-async def delete_old() -> None:
-    """Delete changes that ended a month ago."""
-    await _DELETE_OLD.rows()
 
 
 async def running() -> list[jobs.Offer]:

@@ -1,9 +1,7 @@
-"""Changes of many leads are made, some leads at a time, and deleted a month after they ended."""
+"""Changes of many leads are made, some leads at a time."""
 
 from leadwire.domain.bulk_changes import changes
-from leadwire.infrastructure.jobs import Again, Claimed, chore, job
-
-chore("bulk_change.delete")(changes.delete_old)
+from leadwire.infrastructure.jobs import Again, Claimed, job
 
 
 @job("bulk_change", at_once=4, find=changes.running)

@@ -4,11 +4,15 @@ from piccolo.columns import Array, Integer, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 
 
 class BulkChange(Table, db=DB, tablename="bulk_change"):
     """A change of many leads, which are made one by one."""
 
+    declared = Declared(
+        line="bulk_change", imported=False, ends="state <> 'running' AND updated_at < now() - interval '30 days'"
+    )
     id = Text(primary_key=True)
     workspace_id = Text()
     user_id = Text()

@@ -1,14 +1,23 @@
 """The tables of conversations."""
 
+from typing import Final
+
 from piccolo.columns import JSON, Array, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
+
+IN_CONVERSATION: Final = "conversation_id = ANY(:conversations)"
+"""The condition for what belongs to a person because it belongs to their conversations."""
 
 
 class Conversation(Table, db=DB, tablename="conversation"):
     """A conversation of one visitor with one bot: active, then perhaps handoff, then ended for good."""
 
+    declared = Declared(
+        line="conversation", key="created_at id", refers="bot lead user_account search_due", by_hand="erasure"
+    )
     id = Text(primary_key=True)
     workspace_id = Text()
     bot_id = Text()
@@ -48,6 +57,10 @@ class Conversation(Table, db=DB, tablename="conversation"):
 class Message(Table, db=DB, tablename="message"):
     """One message. Ordered by `seq` within its conversation, never by time."""
 
+    declared = Declared(
+        of="conversation", part="messages", order="conversation_id, seq", hidden="client_message_id",
+        shown=IN_CONVERSATION, by_hand="erasure",
+    )  # fmt: skip
     id = Text()
     workspace_id = Text()
     conversation_id = Text(primary_key=True)  # with seq; Piccolo has no word for a composite key
@@ -64,6 +77,9 @@ class Message(Table, db=DB, tablename="message"):
 class ConversationNote(Table, db=DB, tablename="conversation_note"):
     """What an operator wrote for the others. Never leaves the web area."""
 
+    declared = Declared(
+        of="conversation", part="notes", order="conversation_id, created_at, id", person=IN_CONVERSATION, said=True
+    )
     id = Text(primary_key=True)
     workspace_id = Text()
     conversation_id = Text()
@@ -76,6 +92,7 @@ class ConversationNote(Table, db=DB, tablename="conversation_note"):
 class ConversationRead(Table, db=DB, tablename="conversation_read"):
     """How far an operator has read a conversation. Key: (user_id, conversation_id)."""
 
+    declared = Declared(of="conversation", refers="user_account")
     user_id = Text(primary_key=True)
     conversation_id = Text()
     workspace_id = Text()
@@ -86,6 +103,7 @@ class ConversationRead(Table, db=DB, tablename="conversation_read"):
 class SavedReply(Table, db=DB, tablename="saved_reply"):
     """A reply that is used often."""
 
+    declared = Declared(line="saved_reply")
     id = Text(primary_key=True)
     workspace_id = Text()
     name = Text()

@@ -12,7 +12,6 @@ from leadwire.infrastructure.db.statements import columns, insert, param, sql, s
 MOST_OPEN: Final = 20
 """Exports of a workspace that are neither completed nor canceled nor expired."""
 LASTS: Final = timedelta(hours=24)
-_KEPT: Final = timedelta(days=7)  # to be told that it has expired
 
 _LOCK: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended(:workspace, 8))")
 _COUNT: Final = sql("""
@@ -25,7 +24,6 @@ _CANCEL: Final = statement(ExportJob.update(canceled_at=param("now")).where(*_OF
 _NOTE: Final = sql("""
 UPDATE export_job SET sent = sent + :sent, completed_at = CASE WHEN :ended THEN :now::timestamptz ELSE completed_at END
 WHERE workspace_id = :workspace AND id = :id AND canceled_at IS NULL RETURNING 1""")
-_DELETE_OLD: Final = statement(ExportJob.delete().where(ExportJob.created_at < param("before")))
 
 
 async def create(workspace: str, kind: Kind, form: Format, query: str) -> Export:
@@ -51,8 +49,3 @@ async def cancel(workspace: str, export_id: str) -> Export:
 async def note(workspace: str, export_id: str, sent: int, *, ended: bool) -> None:
     """Count rows that were sent. Raise ExportCanceled when it was canceled meanwhile."""
     await _NOTE.one(ExportCanceled(), workspace=workspace, id=export_id, sent=sent, ended=ended, now=clock.now())
-
-
-async def delete_old() -> None:
-    """Delete exports that have long expired."""
-    await _DELETE_OLD.rows(before=clock.now() - _KEPT)

@@ -4,11 +4,13 @@ from piccolo.columns import BigInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 
 
 class ExportJob(Table, db=DB, tablename="export_job"):
     """What was asked for. Nobody is named in it: an export cannot be filtered by a person."""
 
+    declared = Declared(ends="created_at < now() - interval '7 days'")  # until then it is said to have expired
     id = Text(primary_key=True)
     workspace_id = Text()
     kind = Text()

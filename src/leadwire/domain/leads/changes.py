@@ -7,13 +7,12 @@ import msgspec
 from leadwire.domain.leads import events, fields, holders, merge, reads, schema, table
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import delete_some, named, param, statement
+from leadwire.infrastructure.db.statements import named, param, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, PreconditionFailed, ReadOnlyField
 
 _LEAD: Final = (table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
 (_UPDATE,) = named(__file__, "update")
 _DELETE: Final = statement(table.Lead.delete().where(*_LEAD))
-_DELETE_SOME: Final = delete_some(table.Lead)
 
 
 class LeadConflict(Conflict, code="lead_conflict", detail="Another lead of this bot has that e-mail address."):
@@ -95,11 +94,6 @@ async def delete(workspace: str, lead: Lead) -> None:
     """Delete the row of a lead, which the open transaction has locked; `privacy.changes.erase_lead` does the rest."""
     await _DELETE.rows(workspace=workspace, id=lead.id)
     await events.deleted(workspace, lead).record()
-
-
-async def delete_batch(workspace: str, most: int) -> int:
-    """Delete at most so many leads of a workspace that is deleted. Return how many."""
-    return len(await _DELETE_SOME.rows(workspace=workspace, most=most))
 
 
 def _check_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:

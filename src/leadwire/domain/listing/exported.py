@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,6 +11,8 @@ import msgspec
 from piccolo.table import Table
 
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db import declared
+from leadwire.infrastructure.db.declared import declaration
 from leadwire.infrastructure.db.statements import Statement, sql
 
 BOM: Final = "\N{BYTE ORDER MARK}"  # spreadsheets take the file for UTF-8 by this alone
@@ -19,38 +21,37 @@ BOM: Final = "\N{BYTE ORDER MARK}"  # spreadsheets take the file for UTF-8 by th
 # blanks that follow, whatever comes then: a cell of many empty lines is read once, not once for each.
 _BEGINNING: Final = re.compile(r"((?:[;|\t\r\n]|^)[\s\"]*+)([=+\-@＝＋－＠])?")  # noqa: RUF001
 _SEPARATOR: Final = re.compile(r"\A(?![;|\t\r\n])|(?<=[;|\t\r\n])")
-HIDDEN: Final = frozenset({
-    "workspace_id",  # the same in every line
-    "login_id", "unique_email", "password_hash", "totp_step", "operator", "known_browsers",
-    "search", "client_message_id", "in_count",
-    "open", "due_at", "rate_tokens", "rate_at", "admission_window",  # the relay's
-    "draft_undo", "draft_redo",  # the draft is shown
-    "xact", "writer", "position", "traceparent",
-})  # fmt: skip
-"""Columns that are never shown, besides those of bytes."""
 
 
 class Part:
-    """Rows that belong to rows of another table, and are shown there as a list called `name`.
+    """Rows that belong to rows of another table, and are shown there as a list."""
 
-    `order` are the columns that they are ordered by. The first one has the id of the row that they belong to.
-    """
-
-    def __init__(self, name: str, table: type[Table], order: str) -> None:
-        self.name, self.table = name, table
-        self.key = order.partition(",")[0]
+    def __init__(self, table: type[Table]) -> None:
+        said = declaration(table)
+        self.name, self.table, self.key = said.part, table, declared.belongs_by(said)
         where = f"{self.key} = ANY(:ids::text[]) AND {self.key} BETWEEN :first AND :last"
-        self.statement = select(table, where, order)
+        self.statement = select(table, where, said.order)
+
+
+def parts(tables: Iterable[type[Table]], of: str) -> tuple[Part, ...]:
+    """What belongs to rows of a table and is shown with them."""
+    return tuple(Part(table) for table in tables if (said := declaration(table)).part and said.of == of)
 
 
 def select(table: type[Table], where: str, order: str, but: str = "") -> Statement:
     """Rows of a table, with the columns that are shown; without the column `but`."""
-    shown = [column for column in table._meta.columns if column.value_type is not bytes]
-    names = [(column._meta.name, column._meta.db_column_name) for column in shown]
+    left_out = {but, *hidden(table)}
+    names = [(column._meta.name, column._meta.db_column_name) for column in table._meta.columns]
     columns = ", ".join(
-        stored if name == stored else f"{stored} AS {name}" for name, stored in names if name not in HIDDEN | {but}
+        stored if name == stored else f"{stored} AS {name}" for name, stored in names if name not in left_out
     )
     return sql(f"SELECT {columns} FROM {table._meta.tablename} WHERE {where} ORDER BY {order}")
+
+
+def hidden(table: type[Table]) -> set[str]:
+    """The columns that are never shown: secrets, what is only ours, and the workspace, the same in every line."""
+    secret = {column._meta.name for column in table._meta.columns if column.value_type is bytes}
+    return {"workspace_id", *declaration(table).hidden.split(), *secret}
 
 
 async def with_parts(rows: Sequence[db.Row], parts: Sequence[Part]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Mails are sent, some at a time, and old ones deleted.
+"""Mails are sent, some at a time.
 
 When a mail is due next, and what came of it, stands in its row. Account mails are a kind of their own: they do not wait
 behind notices.
@@ -14,7 +14,7 @@ from leadwire.domain.mail.schema import JOBS, STATES
 from leadwire.domain.mail.schema import Claimed as Mail
 from leadwire.domain.mail.transport import Connections, Result
 from leadwire.infrastructure import settings, telemetry
-from leadwire.infrastructure.jobs import Again, Claimed, chore, job
+from leadwire.infrastructure.jobs import Again, Claimed, job
 from leadwire.infrastructure.smtp_url import SmtpServer
 from leadwire.infrastructure.telemetry.metrics import counter
 
@@ -45,7 +45,6 @@ async def send(job: Claimed) -> Again | None:
 
 for priority, kind in enumerate(JOBS):
     job(kind, at_once=_AT_ONCE, find=functools.partial(attempts.without_job, priority))(send)
-chore("mail.delete")(attempts.delete_old)
 
 
 async def _attempt(mail: Mail, server: SmtpServer) -> Result:

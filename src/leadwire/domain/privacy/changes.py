@@ -1,14 +1,14 @@
-"""Erase a person: each package erases from its own tables, in one transaction."""
+"""Erase a person in one transaction: from rows of which their tables say so (`person`), and by hand from others."""
 
 from leadwire.delivery.erase import erase_events
-from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadDeleted
-from leadwire.domain.mail import changes as mail
+from leadwire.domain.privacy import person
+from leadwire.domain.privacy.person import Person
 from leadwire.domain.views import changes as views
-from leadwire.infrastructure import db, idempotency_store, ids
+from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import NotFound, PreconditionFailed
 
 
@@ -27,10 +27,9 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
         if if_match is not None and stored.version not in if_match:
             raise PreconditionFailed("The lead has changed since you read it.")
         conversation_ids = await conversations.erase(workspace, stored.lead)
-        await visitor_sessions.erase(workspace, conversation_ids)
         await erase_events(lead_id, conversation_ids)
-        await idempotency_store.erase(lead_id)
-        await mail.erase(workspace, stored.lead.email, conversation_ids)
+        address = (stored.lead.email or "").lower()
+        await person.erase(Person(workspace, lead_id, conversation_ids, address))
         await views.erase(workspace, stored.lead.email, stored.lead.phone)
         await leads.delete(workspace, stored.lead)
     return LeadDeleted(lead_id)

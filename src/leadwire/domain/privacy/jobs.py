@@ -1,11 +1,17 @@
-"""What is kept no longer goes, a batch at a time."""
+"""What is kept no longer goes: of workspaces a batch at a time, and once an hour what tables declare to have ended."""
 
 import time
+from functools import partial
 
 import msgspec
 
 from leadwire.domain.privacy import retention
-from leadwire.infrastructure.jobs import Again, Claimed, job
+from leadwire.infrastructure.db.declared import declaration, every, name
+from leadwire.infrastructure.jobs import Again, Claimed, chore, job
+
+for table in every():
+    if (said := declaration(table)).ends:
+        chore(f"{said.chore or name(table)}.delete")(partial(retention.delete_ended, table))
 
 
 @job("retention", find=retention.due)

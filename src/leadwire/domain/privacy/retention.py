@@ -9,16 +9,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, get_args
 
+from piccolo.table import Table
+
 from leadwire.delivery import erase
 from leadwire.delivery.envelope import KINDS as EVENTS
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.bots.changes import consents
 from leadwire.domain.conversations.changes import erasing as conversations
-from leadwire.domain.mail import changes as mail
-from leadwire.domain.privacy import changes, old
+from leadwire.domain.privacy import changes, old, person
 from leadwire.domain.privacy.old import Old
+from leadwire.domain.privacy.person import Person
 from leadwire.domain.privacy.table import Retention
 from leadwire.infrastructure import clock, db, jobs, settings, telemetry
+from leadwire.infrastructure.db import declared
+from leadwire.infrastructure.db.declared import declaration
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import FieldError, Invalid, NotFound, PreconditionFailed
 
@@ -101,6 +105,12 @@ async def due() -> list[jobs.Offer]:
     return [jobs.Offer(f"{workspace} {kind}", workspace) for workspace, kind in await _ALL_DUE.rows()]
 
 
+async def delete_ended(table: type[Table]) -> None:
+    """Delete the rows that a table declares to have ended. Its condition may name settings."""
+    ended = sql(f"DELETE FROM {declared.name(table)} WHERE {declaration(table).ends}")
+    await ended.rows(**{name: getattr(settings.get(), name) for name in ended.names})
+
+
 async def sweep(workspace: str, kind: Kind) -> bool:
     """Do one batch, if it is due. Return whether there is more to do."""
     row = await _ONE_DUE.row(workspace=workspace, kind=kind, now=clock.now())
@@ -137,13 +147,13 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
             found, last = await old.ended(workspace, before, after[0], _BATCH)
             await conversations.blank(workspace, found)
             await erase.erase_events(None, found, _MESSAGES)
-            await mail.erase(workspace, None, found)
+            await person.erase(Person(workspace, conversations=found), said=True)
             return _Batch(len(found), (last, ""), len(found) < _BATCH)
         found = await old.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
         if found:
             await consents.keep(workspace, found)
             await erase.erase_events(None, found, _OF_CONVERSATIONS)
-            await mail.erase(workspace, None, found)
+            await person.erase(Person(workspace, conversations=found), said=True)
             await conversations.delete(workspace, found)
         return _Batch(len(found), after, len(found) < _BATCH)
 

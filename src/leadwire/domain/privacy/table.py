@@ -4,11 +4,13 @@ from piccolo.columns import Integer, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 
 
 class Retention(Table, db=DB, tablename="retention"):
     """The days that a workspace keeps one kind of data. Without a row, it is kept."""
 
+    declared = Declared(line="retention", key="kind")
     workspace_id = Text(primary_key=True)  # with kind
     kind = Text()
     days = Integer()

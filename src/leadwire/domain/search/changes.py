@@ -7,7 +7,8 @@ ended, and its document is seen and deleted, or it begins after the erasure and 
 from typing import Final
 
 from leadwire.domain.search.table import SearchDocument, SearchDue
-from leadwire.infrastructure.db.statements import delete_some, sql
+from leadwire.infrastructure.db.declared import delete_some
+from leadwire.infrastructure.db.statements import sql
 
 LOCK: Final = "hashtextextended('search ' || :workspace::text, 0)"
 """The number of a workspace's lock."""

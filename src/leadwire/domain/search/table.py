@@ -4,6 +4,7 @@ from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 
 
 class TSVector(Column):
@@ -15,6 +16,7 @@ class TSVector(Column):
 class SearchDocument(Table, db=DB, tablename="search_document"):
     """What a conversation, note or lead is found by."""
 
+    declared = Declared(moves=False, fenced=False, by_hand="deletion erasure")
     id = Text(primary_key=True)
     workspace_id = Text()
     kind = Text()
@@ -25,6 +27,7 @@ class SearchDocument(Table, db=DB, tablename="search_document"):
 class SearchDue(Table, db=DB, tablename="search_due"):
     """A change of what something is found by, noted by a trigger."""
 
+    declared = Declared(refers="search_document", moves=False, fenced=False, by_hand="deletion")
     number = BigInt(primary_key=True)
     workspace_id = Text()
     subject = Text()  # the id of the conversation, note or lead

@@ -1,24 +1,24 @@
-"""Make, suspend, resume and delete workspaces. Each package deletes from its own tables, a batch at a time."""
+"""Make, suspend, resume and delete workspaces. What belongs to them is deleted a batch at a time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
-from leadwire.delivery import erase, redrive
+from piccolo.table import Table
+
+from leadwire.delivery import erase
 from leadwire.delivery.endpoints import changes as endpoints
 from leadwire.delivery.endpoints import due
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts import reads as accounts_reads
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.changes import team, workspaces
-from leadwire.domain.bots import changes as bots
-from leadwire.domain.conversations.changes import erasing as conversations
-from leadwire.domain.leads import changes as leads
-from leadwire.domain.mail import changes as mail
 from leadwire.domain.search import changes as search
 from leadwire.domain.workspaces import fence
-from leadwire.infrastructure import db, idempotency_store, jobs
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure import db, jobs
+from leadwire.infrastructure.db import declared
+from leadwire.infrastructure.db.declared import derived
+from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import Invalid, Unavailable
 
 Batch = Callable[[str, int], Awaitable[int]]
@@ -97,11 +97,9 @@ async def _finish(workspace: str) -> None:
 
 async def _delete_rows(workspace: str) -> None:
     """Those that others refer to come later. Once conversations and leads are gone, no more events are recorded."""
-    await redrive.delete_jobs(workspace)
+    alone = [partial(_delete_some, statement) for statement in _alone()]
     batches: tuple[Batch, ...] = (
-        _delete_responses, endpoints.delete_batch, conversations.delete_batch, leads.delete_batch, bots.delete_batch,
-        erase.delete_events, mail.delete_batch,
-        search.delete_batch, workspaces.delete_log_batch, jobs.delete_batch,
+        endpoints.delete_batch, *alone, erase.delete_events, search.delete_batch, jobs.delete_batch
     )  # fmt: skip
     for delete_batch in batches:
         while await _in_transaction(delete_batch, workspace):
@@ -117,6 +115,11 @@ async def _in_transaction(delete_batch: Batch, workspace: str) -> int:
         return await delete_batch(workspace, BATCH)
 
 
-async def _delete_responses(workspace: str, most: int) -> int:
-    keys = [key.id for key in await accounts_reads.listed(workspace)]
-    return await idempotency_store.delete_batch(keys, most)
+@derived
+def _alone(tables: Sequence[type[Table]]) -> list[Statement]:
+    """What deletes rows that the database does not delete with what they belong to, nor a function of their package."""
+    return [declared.delete_some(table) for table in reversed(tables) if declared.alone(table)]
+
+
+async def _delete_some(statement: Statement, workspace: str, most: int) -> int:
+    return len(await statement.rows(workspace=workspace, most=most))

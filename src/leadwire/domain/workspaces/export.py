@@ -1,47 +1,32 @@
 """Everything of a workspace as NDJSON: a JSON document a line, `{"kind": ..., "data": {...}}`.
 
 Kinds come one after the other, and rows in the order of their key, so the last line says where to go on. A page of rows
-is all that is in memory. Secrets are left out: every column of bytes, and those named here. So is what is only ours:
-sessions, visitors' tokens, stored responses, counts for plots.
+is all that is in memory. Which tables have lines, and which columns are left out, each table declares.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from piccolo.columns import Column, Timestamptz
 from piccolo.table import Table
 
-from leadwire.delivery.endpoints.table import WebhookEndpoint
-from leadwire.delivery.outbox import RecordedEvent
-from leadwire.delivery.redrive import RedriveJob
-from leadwire.delivery.table import Attempt, EveryDelivery
-from leadwire.domain.accounts.domains.table import EmailDomain
-from leadwire.domain.accounts.table import (
-    ApiKey,
-    AuditEntry,
-    IdentityProvider,
-    Invitation,
-    UserAccount,
-    UserIdentity,
-    Workspace,
-)
-from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, Consent, FaqEntry, ScoreEntry
-from leadwire.domain.bulk_changes.table import BulkChange
-from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
-from leadwire.domain.leads.table import Lead
-from leadwire.domain.listing.exported import Part, select, with_parts
-from leadwire.domain.notices.table import NoticeAddress, NoticeChoice
-from leadwire.domain.privacy.table import Retention
-from leadwire.domain.views.table import LeadView
+from leadwire.domain.listing.exported import Part, parts, select, with_parts
 from leadwire.infrastructure import clock
+from leadwire.infrastructure.db import declared
+from leadwire.infrastructure.db.declared import declaration, derived
 from leadwire.infrastructure.db.statements import Statement
 from leadwire.infrastructure.errors import Invalid
 
 END: Final = "end"
 """The kind of the last line: a file without it is not complete."""
 _PAGE: Final = 50  # rows, each with its children
-_OF_BOTS: Final = "bot_id = ANY(ARRAY(SELECT id FROM bot WHERE workspace_id = :workspace))"
+# What is there in files of versions before, in their order; other kinds follow.
+_ORDER: Final = (
+    "workspace", "user", "notice_choice", "notice_address", "invitation", "identity_provider", "email_domain",
+    "user_identity", "api_key", "audit_entry", "bot", "bot_version", "faq_entry", "saved_reply", "blocked_visitor",
+    "endpoint", "redrive", "retention", "lead_view", "bulk_change", "lead", "conversation", "consent", "event",
+)  # fmt: skip
 _TYPES: Final = {"Text": "text", "Timestamptz": "timestamptz", "Integer": "int"}
 _FIRST: Final = {"text": "", "timestamptz": clock.parse("1970-01-01"), "int": -1}
 
@@ -51,72 +36,39 @@ class _Kind(NamedTuple):
 
     name: str
     table: type[Table]
-    key: tuple[str, ...] = ("id",)
-    where: str = "workspace_id = :workspace"
-    children: tuple[Part, ...] = ()
-
-    def statement(self) -> Statement:
-        """A page of the rows after a place."""
-        key = ", ".join(self.key)
-        places = ", ".join(f":after_{column}::{_type(self.table, column)}" for column in self.key)
-        return select(self.table, f"{self.where} AND ({key}) > ({places})", f"{key} LIMIT {_PAGE}")
+    key: list[str]
+    page: Statement
+    """Some rows after a place."""
+    parts: tuple[Part, ...]
 
 
-KINDS: Final = (
-    _Kind("workspace", Workspace, where="id = :workspace"),
-    _Kind("user", UserAccount),
-    _Kind("notice_choice", NoticeChoice, ("user_id",)),
-    _Kind("notice_address", NoticeAddress),
-    _Kind("invitation", Invitation),
-    _Kind("identity_provider", IdentityProvider),
-    _Kind("email_domain", EmailDomain),
-    _Kind("user_identity", UserIdentity),
-    _Kind("api_key", ApiKey),
-    _Kind("audit_entry", AuditEntry),
-    _Kind("bot", Bot),
-    _Kind("bot_version", BotVersion, ("bot_id", "version"), _OF_BOTS),
-    _Kind("faq_entry", FaqEntry, ("bot_id", "created_at", "id"), f"workspace_id = :workspace AND {_OF_BOTS}"),
-    _Kind("saved_reply", SavedReply),
-    _Kind("blocked_visitor", BlockedVisitor, ("created_at", "conversation_id")),
-    _Kind("endpoint", WebhookEndpoint),
-    _Kind("redrive", RedriveJob),
-    _Kind("retention", Retention, ("kind",)),
-    _Kind("lead_view", LeadView),
-    _Kind("bulk_change", BulkChange),
-    _Kind("lead", Lead, ("created_at", "id")),
-    _Kind(
-        "conversation",
-        Conversation,
-        ("created_at", "id"),
-        children=(
-            Part("messages", Message, "conversation_id, seq"),
-            Part("notes", ConversationNote, "conversation_id, created_at, id"),
-            Part("scores", ScoreEntry, "conversation_id, created_at, node, label"),
-        ),
-    ),
-    _Kind("consent", Consent),
-    _Kind(
-        "event",
-        RecordedEvent,
-        children=(
-            Part("deliveries", EveryDelivery, "event_id, endpoint_id"),
-            Part("attempts", Attempt, "event_id, started_at, endpoint_id"),
-        ),
-    ),
-)
-"""Every kind of line, in the order of the file."""
+@derived
+def kinds(tables: Sequence[type[Table]]) -> list[_Kind]:
+    """Every kind of line, in the order of the file."""
+    made = [_kind(table, tables) for table in tables if declaration(table).line]
+    known = {name: place for place, name in enumerate(_ORDER)}
+    return sorted(made, key=lambda kind: known.get(kind.name, len(known)))
+
+
+def _kind(table: type[Table], tables: Sequence[type[Table]]) -> _Kind:
+    said = declaration(table)
+    key = said.key.split()
+    places = ", ".join(f":after_{column}::{_type(table, column)}" for column in key)
+    where = f"{declared.of_workspace(table)} AND ({', '.join(key)}) > ({places})"
+    page = select(table, where, f"{', '.join(key)} LIMIT :most")
+    return _Kind(said.line, table, key, page, parts(tables, declared.name(table)))
 
 
 async def lines(workspace: str, last: bytes = b"") -> AsyncIterator[bytes]:
     """Yield the lines after `last`, some at a time; from the beginning when it is empty. Raise Invalid."""
     begun, place = place_after(last)
-    for kind in KINDS[begun:]:
+    for kind in kinds()[begun:]:
         values = {column: _FIRST[_type(kind.table, column)] for column in kind.key} | place
         place = {}
-        while rows := await _PAGES[kind.name].rows(
-            workspace=workspace, **{f"after_{name}": value for name, value in values.items()}
+        while rows := await kind.page.rows(
+            workspace=workspace, most=_PAGE, **{f"after_{name}": value for name, value in values.items()}
         ):
-            yield b"".join(line(kind.name, data) for data in await with_parts(rows, kind.children))
+            yield b"".join(line(kind.name, data) for data in await with_parts(rows, kind.parts))
             values = {column: rows[-1][column] for column in kind.key}
     yield line(END, {"at": clock.iso(clock.now())})
 
@@ -128,12 +80,9 @@ def place_after(last: bytes) -> tuple[int, dict[str, Any]]:
     wrong = Invalid("This is no line of an export. Choose another file.")
     try:
         line = msgspec.json.decode(last, type=dict[str, Any])
-        begun = next((place for place, kind in enumerate(KINDS) if kind.name == line["kind"]), None)
-        if begun is None:
-            raise wrong
-        kind = KINDS[begun]
+        begun, kind = next((place, kind) for place, kind in enumerate(kinds()) if kind.name == line["kind"])
         return begun, {column: _value(kind.table, column, line["data"][column]) for column in kind.key}
-    except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+    except (msgspec.MsgspecError, KeyError, StopIteration, TypeError, ValueError) as error:
         raise wrong from error
 
 
@@ -156,6 +105,3 @@ def _value(table: type[Table], name: str, text: Any) -> Any:
     if type(text) is not type(_FIRST[_type(table, name)]):
         raise TypeError(name)
     return text
-
-
-_PAGES: Final = {kind.name: kind.statement() for kind in KINDS}

@@ -73,5 +73,5 @@ def ends(file: IO[bytes]) -> tuple[bytes, bytes, int]:
 
 def _is_beginning(first: bytes, workspace: str) -> bool:
     """Whether a file with this first line is an export of the workspace, as far as one can tell, or empty."""
-    expected = export.line(export.KINDS[0].name, {"id": workspace})[:-3]  # without what closes it: more follows
+    expected = export.line(export.kinds()[0].name, {"id": workspace})[:-3]  # without what closes it: more follows
     return expected.startswith(first[: len(expected)])

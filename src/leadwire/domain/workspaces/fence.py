@@ -4,17 +4,17 @@ They wait for nobody, so that others whose changes are gathered with one of it g
 is not refused: while its endpoints are held they only put back what they have.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
+from piccolo.table import Table
+
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db import steps
+from leadwire.infrastructure.db import declared, steps
+from leadwire.infrastructure.db.declared import declaration, derived
 from leadwire.infrastructure.db.other import Other
 from leadwire.infrastructure.db.statements import sql
 
-_OPEN: Final = [
-    "delivery", "delivery_result", "outbox", "webhook_endpoint", "job",
-    "lead_by_update", "search_document", "search_due",
-]  # fmt: skip
 # The statement of each trigger that is missing; of each that is there.
 _MISSING: Final = sql("""
 SELECT format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW WHEN (NEW.workspace_id = %L)'
@@ -32,6 +32,11 @@ _ALONE: Final = sql("SELECT pg_advisory_lock(7227, hashtext(:workspace))")
 _CLOSE: Final = sql("SELECT pg_advisory_lock(7226, hashtext(:workspace))")
 
 
+@derived
+def _open(tables: Sequence[type[Table]]) -> list[str]:
+    return [declared.name(table) for table in tables if not declaration(table).fenced]
+
+
 async def enter(other: Other, workspace: str) -> None:
     """Let nobody else move this workspace while the connection lasts. Raise db.Locked."""
     async with other.transaction():
@@ -42,7 +47,7 @@ async def enter(other: Other, workspace: str) -> None:
 async def build(other: Other, workspace: str) -> None:
     """Add what is missing of the fence in another installation. It is open. Raise OperatorError."""
     async with other.transaction():
-        missing = await _MISSING.rows(workspace=workspace, open=_OPEN)
+        missing = await _MISSING.rows(workspace=workspace, open=_open())
     for (statement,) in missing:
         await steps.alone(statement, other.transaction)
 

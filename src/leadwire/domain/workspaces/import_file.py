@@ -22,39 +22,15 @@ from leadwire.delivery import signing
 from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.table import DeliveryResult, EveryDelivery
 from leadwire.domain.accounts.changes import workspaces
-from leadwire.domain.accounts.domains.table import EmailDomain
-from leadwire.domain.accounts.table import AuditEntry, UserAccount, Workspace
-from leadwire.domain.bots.changes import FAQ_WORDS
-from leadwire.domain.bots.table import FaqEntry
 from leadwire.domain.listing import exported
 from leadwire.domain.workspaces import export, export_file
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.declared import declaration
 from leadwire.infrastructure.errors import Invalid, OperatorError
 
 Line = dict[str, Any]
 
 _PAGE: Final = 200  # lines
-_KINDS: Final = {kind.name: kind for kind in export.KINDS}
-_NOT_MADE: Final = {"api_key", "invitation", "notice_address", "blocked_visitor", "redrive", "bulk_change", export.END}
-_LEFT_OUT: Final[dict[type[Table], frozenset[str]]] = {
-    Workspace: frozenset({"suspended_at", "deletion_began_at", "sso_enforced"}),  # no provider is set up
-    AuditEntry: frozenset({"number"}),  # chained anew
-    EmailDomain: frozenset({  # proven anew, by another record: whoever wrote the file may name any
-        "code", "proven_at", "missing_since", "taken_over_until", "checked_at", "fault", "check_at",
-    }),
-    WebhookEndpoint: frozenset({
-        "enabled", "disabled_reason", "staged_at", "token_at", "public_keys", "certificate_subject",
-        "certificate_ends_at", "paused_until", "queued", "queued_from", "waiting_from", "ordered_from", "looked_at",
-        "failing_since", "failures",
-    }),
-    EveryDelivery: frozenset({"sequence"}),  # numbers begin anew
-}  # fmt: skip
-"""Columns that begin as in a new row."""
-_LOGIN: Final = "(SELECT l.id FROM login l WHERE lower(l.email) = lower(email_address) AND l.verified_at IS NOT NULL)"
-_COMPUTED: Final[dict[type[Table], dict[str, str]]] = {
-    FaqEntry: {"search": FAQ_WORDS},
-    UserAccount: {"login_id": _LOGIN},  # null: a new one
-}
 _UNFIT: Final[tuple[type[BaseException], ...]] = (msgspec.MsgspecError, KeyError, *db.UNSTORABLE)
 
 
@@ -91,7 +67,7 @@ async def _begin(path: Path, file: IO[bytes]) -> str:
     first = next(_lines(file))
     workspace: str = first["data"]["id"]
     async with db.transaction():
-        await _write(_KINDS["workspace"], [first["data"]], workspace)
+        await _write(export.kinds()[0], [first["data"]], workspace)
         await workspaces.begin_import(workspace)
     return workspace
 
@@ -99,11 +75,12 @@ async def _begin(path: Path, file: IO[bytes]) -> str:
 async def _go_on(file: IO[bytes], workspace: str) -> Counter[str]:
     """Write what is not there yet, and open the workspace. Return how many rows of each kind there are."""
     rows: Counter[str] = Counter()
+    kinds = {kind.name: kind for kind in export.kinds()}
     for kind, lines in itertools.groupby(_lines(file), operator.itemgetter("kind")):
         while page := [line["data"] for line in itertools.islice(lines, _PAGE)]:
             rows[kind] += len(page)
-            if kind not in _NOT_MADE:
-                await _write(_KINDS[kind], page, workspace)
+            if kind != export.END and declaration(kinds[kind].table).imported:
+                await _write(kinds[kind], page, workspace)
     await workspaces.finish_import(workspace)
     return rows
 
@@ -114,7 +91,7 @@ def _lines(file: IO[bytes]) -> Iterator[Line]:
 
 async def _write(kind: Any, page: Sequence[Line], workspace: str) -> None:
     """Write rows with those that belong to them, unless they are there. PostgreSQL reads them as JSON."""
-    parts: dict[Any, list[Line]] = {part: [] for part in kind.children}
+    parts: dict[Any, list[Line]] = {part: [] for part in kind.parts}
     for data in page:
         for part, rows in parts.items():
             rows += [row | {part.key: data["id"]} for row in data.pop(part.name)]
@@ -127,7 +104,7 @@ async def _write(kind: Any, page: Sequence[Line], workspace: str) -> None:
 async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> None:
     if not rows:
         return
-    computed = _COMPUTED.get(table, {})
+    made = declaration(table).made
     rows = [_row(table, row) for row in rows]
     target = DeliveryResult if table is EveryDelivery else table
     name, columns = target._meta.tablename, {one._meta.name: one._meta.db_column_name for one in target._meta.columns}
@@ -136,7 +113,7 @@ async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> N
     rows = [{columns[key]: value for key, value in row.items() if key in columns} for row in rows]
     kept = sorted(rows[0])
     await db.rows(
-        f"INSERT INTO {name} ({', '.join([*kept, *computed])}) SELECT {', '.join([*kept, *computed.values()])}"
+        f"INSERT INTO {name} ({', '.join([*kept, *made])}) SELECT {', '.join([*kept, *made.values()])}"
         f" FROM json_populate_recordset(NULL::{name}, $1) ON CONFLICT DO NOTHING",
         msgspec.json.encode(rows),
     )
@@ -144,7 +121,8 @@ async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> N
 
 def _row(table: type[Table], row: Line) -> Line:
     """A row as it is stored here."""
-    row = {name: value for name, value in row.items() if name not in exported.HIDDEN | _LEFT_OUT.get(table, set())}
+    left_out = {*exported.hidden(table), *declaration(table).anew.split()}
+    row = {name: value for name, value in row.items() if name not in left_out}
     if table is WebhookEndpoint:
         secret = sealed(row["id"], WebhookEndpoint.secret, signing.new_secret())
         return row | {"secret": f"\\x{secret.hex()}"}

@@ -127,14 +127,6 @@ def insert(*columns: Column, end: str = "", **constants: Any) -> Statement:
     return sql(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places}) {end}".rstrip())
 
 
-def delete_some(table: type[Table]) -> Statement:
-    """A DELETE of at most `:most` rows of `:workspace`. It returns a row for each, without columns of use."""
-    name = table._meta.get_formatted_tablename()
-    return sql(f"""
-DELETE FROM {name} WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM {name} WHERE workspace_id = :workspace LIMIT :most)) RETURNING 1""")
-
-
 def columns(table: type[Table], names: str) -> list[Column]:
     """The columns of `table` with these names, in that order. Raise ValueError, so at import, for one it has not."""
     return [table._meta.get_column_by_name(name) for name in names.split()]

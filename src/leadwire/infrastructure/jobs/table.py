@@ -4,11 +4,16 @@ from piccolo.columns import Boolean, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
 
 
 class Job(Table, db=DB, tablename="job"):
     """One piece of work, once for each (kind, key). `queue.sql` has every statement that changes it."""
 
+    declared = Declared(
+        late="true", stays=True, fenced=False, by_hand="deletion",
+        moved={"owner": "NULL", "again": "false", "due_at": "CASE WHEN owner IS NULL THEN due_at ELSE now() END"},
+    )  # fmt: skip
     kind = Text(primary_key=True)
     key = Text()  # the id of what it is about; empty: the kind has one job only
     workspace_id = Text()  # whose turn it takes; empty: the installation's

@@ -11,15 +11,11 @@ from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import Result, command, running, servers, show
 
 with lazily():
-    from leadwire.delivery.endpoints import table as endpoints
     from leadwire.delivery.relay import fan_out
     from leadwire.delivery.worker import quarantine
-    from leadwire.domain.accounts import table as accounts
-    from leadwire.domain.bots import table as bots
-    from leadwire.domain.mail import table as mail
-    from leadwire.domain.notices import table as notices
     from leadwire.domain.webhooks import system
     from leadwire.infrastructure import secret_box, settings
+    from leadwire.infrastructure.db import declared
     from leadwire.interfaces.cli import checks, migration_plan
     from leadwire.interfaces.cli import status as shown
 
@@ -137,7 +133,7 @@ async def reseal(unbound: bool) -> Result:
     seals. What versions before 0.1.0 have sealed is bound to its row. Visitors who were blocked before are not known
     again: of their networks only a hash under the key is kept.
     """
-    sealed = (*endpoints.SEALED, *accounts.SEALED, *bots.SEALED, *mail.SEALED, *notices.SEALED)
-    done = [await secret_box.reseal(secret_box.get(), column, bound=not unbound) for column in sealed]
+    columns = [column for some in declared.sealed().values() for column in some]
+    done = [await secret_box.reseal(secret_box.get(), column, bound=not unbound) for column in columns]
     text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
     return Result({"sealed": sum(done)}, text)

@@ -13,9 +13,9 @@ from leadwire.domain.accounts import networks as allow_lists
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Quota
-from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, Workspace
+from leadwire.domain.accounts.table import Workspace
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import delete_some, param, sql, statement
+from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 _ONE: Final = Workspace.id == param("workspace")
@@ -58,13 +58,6 @@ UPDATE workspace SET move_id = :move_id, moved_to = :address, suspended_at = coa
     deletion_began_at = now()
 WHERE id = :workspace AND deletion_began_at IS NULL RETURNING name""")
 _MOVING: Final = "It is on its way from another installation, or has gone to one: see `leadwire workspaces move`."
-_DELETE_LOG: Final = delete_some(AuditEntry)
-# Sessions go with their users, stored responses with their keys; these tables are small.
-_DELETE_ACCOUNTS: Final = (
-    statement(ApiKey.delete().where(ApiKey.workspace_id == param("workspace"))),
-    statement(Invitation.delete().where(Invitation.workspace_id == param("workspace"))),
-    statement(UserAccount.delete().where(UserAccount.workspace_id == param("workspace"))),
-)
 _DELETE: Final = statement(Workspace.delete().where(_ONE))
 
 
@@ -188,17 +181,11 @@ async def leave(workspace: str, move_id: str, address: str) -> None:
         await audit.record(None, "operator", audit.Entry("workspace.moved_away", workspace, row["name"]))
 
 
-async def delete_log_batch(workspace: str, most: int) -> int:
-    """Delete at most so many entries of a workspace's audit log. Return how many."""
-    return len(await _DELETE_LOG.rows(workspace=workspace, most=most))
-
-
 async def finish_deletion(workspace: str) -> None:
-    """Delete people, keys and the workspace itself, of which there is nothing else any more. Raise NotFound."""
+    """Delete the row of a workspace, of which there is nothing else any more. Raise NotFound."""
     async with db.transaction():
         name, *_ = await _locked(workspace)
-        for delete in (*_DELETE_ACCOUNTS, _DELETE):
-            await delete.rows(workspace=workspace)
+        await _DELETE.rows(workspace=workspace)
         await audit.record(None, "operator", audit.Entry("workspace.deleted", workspace, name))
 
 

@@ -15,9 +15,9 @@ from leadwire.domain.bots.changes.drafts import COUNT_BYTES
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.look import Look
 from leadwire.domain.bots.schema import BotNotFound
-from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
+from leadwire.domain.bots.table import FAQ_WORDS, Bot, BotVersion, FaqEntry
 from leadwire.infrastructure import clock, cpu_work, db, ids, secret_box
-from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 MAX_ORIGINS: Final = 50
@@ -45,9 +45,6 @@ _DESCRIBE: Final = statement(
 )
 _COUNT: Final = statement(Bot.count().where(Bot.workspace_id == param("workspace")))
 _COUNT_VERSIONS: Final = statement(BotVersion.count().where(BotVersion.workspace_id == param("workspace"), _OF_BOT))
-FAQ_WORDS: Final = """setweight(to_tsvector('english', question), 'A') ||
-    setweight(to_tsvector('simple', question), 'B') || setweight(to_tsvector('english', answer), 'D')"""
-"""SQL of an entry's search document: the question's words weigh more than the answer's."""
 _ADD_ENTRY: Final = sql(f"""
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
 SELECT :id, :workspace, :bot, question, answer, :now, {FAQ_WORDS}
@@ -59,8 +56,6 @@ _REMOVE_ENTRY: Final = statement(
     .where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot"), FaqEntry.id == param("id"))
     .returning(FaqEntry.id)
 )
-_DELETE_BLOCKS: Final = statement(BlockedVisitor.delete().where(BlockedVisitor.workspace_id == param("workspace")))
-_DELETE_SOME: Final = delete_some(Bot)
 
 
 async def create(workspace: str, name: str) -> str:
@@ -196,15 +191,6 @@ async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str)
 async def remove_faq_entry(workspace: str, bot_id: str, entry_id: str) -> None:
     """Remove an entry. Raise NotFound."""
     await _REMOVE_ENTRY.one(NotFound("There is no such entry."), workspace=workspace, bot=bot_id, id=entry_id)
-
-
-async def delete_batch(workspace: str, most: int) -> int:
-    """Delete at most so many bots, which have no conversations and leads any more, and who is blocked. Return how many.
-
-    Raise db.Orphaned when one has.
-    """
-    await _DELETE_BLOCKS.rows(workspace=workspace)
-    return len(await _DELETE_SOME.rows(workspace=workspace, most=most))
 
 
 def _is_origin(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Every change of a visitor's session but its turns: its token, its blocking and erasure."""
+"""Every change of a visitor's session but its turns: its token, its blocking."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from leadwire.infrastructure.errors import NotFound
 
 _RETRIED_START: Final = 600  # seconds in which a start can be repeated
 
-_RENEW_TOKEN, _RECORD_NUDGE, _BLOCK, _ERASE = named(__file__, "renew_token record_nudge block erase")
+_RENEW_TOKEN, _RECORD_NUDGE, _BLOCK = named(__file__, "renew_token record_nudge block")
 _BLOCKED_FOR: Final = (
     BlockedVisitor.workspace_id == param("workspace"),
     BlockedVisitor.conversation_id == param("conversation_id"),
@@ -41,8 +41,3 @@ async def unblock(workspace: str, conversation_id: str) -> None:
     """Undo what `block` did for this conversation's visitor. Raise NotFound when nobody is blocked."""
     missing = NotFound("Nobody is blocked because of this conversation.")
     await _UNBLOCK.one(missing, workspace=workspace, conversation_id=conversation_id)
-
-
-async def erase(workspace: str, conversation_ids: list[str]) -> None:
-    """Erase the visitors of conversations: why they have their score, what they consented to, where they came from."""
-    await _ERASE.rows(workspace=workspace, conversation_ids=conversation_ids)

@@ -12,11 +12,3 @@ INSERT INTO blocked_visitor (workspace_id, address, conversation_id, user_id, cr
 SELECT :workspace, address, :conversation_id, :user_id, :now FROM visit
 WHERE workspace_id = :workspace AND conversation_id = :conversation_id AND address IS NOT NULL
 ON CONFLICT DO NOTHING
-
--- erase: erase all that leads of these conversations have because of their visitors
-WITH scores AS (
-    DELETE FROM score_entry WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
-), consents AS (
-    DELETE FROM consent WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
-)
-UPDATE visit SET address = NULL WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)

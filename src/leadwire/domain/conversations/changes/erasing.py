@@ -5,11 +5,11 @@ the transaction.
 from typing import Final
 
 from leadwire.domain.conversations import events
-from leadwire.domain.conversations.table import Conversation, ConversationNote, Message
+from leadwire.domain.conversations.table import Conversation, Message
 from leadwire.domain.leads.schema import Lead
 from leadwire.domain.search import changes as search
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.db.statements import any_of, delete_some, param, sql, statement
+from leadwire.infrastructure.db.statements import any_of, param, sql, statement
 
 _MINE: Final = Conversation.workspace_id == param("workspace")
 _SOME: Final = (_MINE, any_of(Conversation.id, "conversation_ids"))
@@ -33,11 +33,7 @@ _ERASE_MESSAGES: Final = statement(
 _BLANK_MESSAGES: Final = statement(Message.update(content="[deleted]").where(_IN_SOME))
 # The flow's variables repeat what the visitor answered.
 _BLANK: Final = statement(Conversation.update(variables="{}", tags="{}", rating_comment=None).where(*_SOME))
-_DELETE_NOTES: Final = statement(
-    ConversationNote.delete().where(any_of(ConversationNote.conversation_id, "conversation_ids"))
-)
 _DELETE: Final = statement(Conversation.delete().where(*_SOME))
-_DELETE_SOME: Final = delete_some(Conversation)
 
 
 async def lock_of_lead(workspace: str, lead_id: str) -> None:
@@ -46,33 +42,23 @@ async def lock_of_lead(workspace: str, lead_id: str) -> None:
 
 
 async def erase(workspace: str, lead: Lead) -> list[str]:
-    """Erase a person from their conversations: names, messages, notes, tags. Return the conversations' ids."""
+    """Erase a person from their conversations: names, messages, tags. Return the conversations' ids."""
     which = {"lead_id": lead.id, "conversation_id": lead.conversation_id}
     found = await _ERASE.rows(workspace=workspace, now=clock.now(), **which)
     conversation_ids = [row["id"] for row in found]
     await _ERASE_MESSAGES.rows(conversation_ids=conversation_ids)
-    await _forget(workspace, conversation_ids)
+    await search.forget(workspace, conversation_ids)
     return conversation_ids
 
 
 async def blank(workspace: str, conversation_ids: list[str]) -> None:
-    """Remove what was said, answered and noted in conversations."""
+    """Remove what was said and answered in conversations."""
     await _BLANK.rows(workspace=workspace, conversation_ids=conversation_ids)
     await _BLANK_MESSAGES.rows(conversation_ids=conversation_ids)
-    await _forget(workspace, conversation_ids)
+    await search.forget(workspace, conversation_ids)
 
 
 async def delete(workspace: str, conversation_ids: list[str]) -> None:
     """Delete conversations with their messages, notes, points and visitors' sessions."""
     await _DELETE.rows(workspace=workspace, conversation_ids=conversation_ids)
     await events.deleted(workspace).record()
-
-
-async def delete_batch(workspace: str, most: int) -> int:
-    """Delete at most so many conversations of a workspace that is deleted, with their messages. Return how many."""
-    return len(await _DELETE_SOME.rows(workspace=workspace, most=most))
-
-
-async def _forget(workspace: str, conversation_ids: list[str]) -> None:
-    await _DELETE_NOTES.rows(conversation_ids=conversation_ids)
-    await search.forget(workspace, conversation_ids)

@@ -3,7 +3,7 @@
 What came of sending them is in `attempts`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +12,7 @@ from leadwire.domain.mail import compose, reads
 from leadwire.domain.mail.schema import JOBS, URGENT, Contents, Kind
 from leadwire.domain.mail.table import Mail, MailSuppression
 from leadwire.infrastructure import clock, db, ids, jobs, secret_box
-from leadwire.infrastructure.db.statements import columns, delete_some, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, param, statement
 from leadwire.infrastructure.errors import NotFound
 
 _ADD: Final = insert(
@@ -24,10 +24,6 @@ _LIFT: Final = statement(
     .where(MailSuppression.workspace_id == param("workspace"), MailSuppression.address == param("address"))
     .returning(MailSuppression.address)
 )
-# Mails to an address, or about conversations.
-_ERASE: Final = sql("""
-DELETE FROM mail WHERE workspace_id = :workspace AND (recipient = :address OR about = ANY(:conversation_ids))""")
-_DELETE: Final = delete_some(Mail)
 
 
 async def queue(
@@ -72,15 +68,3 @@ async def suppress(workspace: str, address: str, reason: str) -> None:
 async def lift(workspace: str, address: str) -> None:
     """Send mail to this address again. Raise NotFound."""
     await _LIFT.one(NotFound("Mail to this address is not stopped."), workspace=workspace, address=address)
-
-
-async def erase(workspace: str, address: str | None, conversation_ids: Sequence[str]) -> None:
-    """Delete every mail to this address or about these conversations, and what was noted about the address."""
-    address = (address or "").lower()
-    await _ERASE.rows(workspace=workspace, address=address, conversation_ids=list(conversation_ids))
-    await _LIFT.rows(workspace=workspace, address=address)
-
-
-async def delete_batch(workspace: str, most: int) -> int:
-    """Delete at most so many mails of a workspace. Return how many."""
-    return len(await _DELETE.rows(workspace=workspace, most=most))

@@ -15,15 +15,12 @@ from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.jobs import Offer
 
 _LEASE: Final = 60.0  # seconds
-_SENT_KEPT: Final = 7  # days, without their contents
 _LONGEST_ERROR: Final = 300
 # The rule is that of webhooks: what an attempt is like there, and what follows here.
 _LIKE: Final[dict[Outcome, Attempted]] = {"sent": "delivered", "failed": "connect_error"}
 _STATES: Final[dict[str, State]] = {"delivered": "sent", "waiting": "waiting"}
 
-_CLAIM, _DUE_IN, _RECORD, _REDRIVE, _WITHOUT_JOB, _DELETE_OLD = named(
-    __file__, "claim due_in record redrive without_job delete_old"
-)
+_CLAIM, _DUE_IN, _RECORD, _REDRIVE, _WITHOUT_JOB = named(__file__, "claim due_in record redrive without_job")
 
 
 async def claim(mail_id: str) -> Claimed | None:
@@ -67,8 +64,3 @@ async def redrive(mail_id: str | None = None) -> int:
 async def without_job(priority: int) -> list[Offer]:
     """Return jobs for mails that have none."""
     return [Offer(*row) for row in await _WITHOUT_JOB.rows(priority=priority, kind=JOBS[priority])]
-
-
-async def delete_old() -> None:
-    """Delete mails that were sent a week ago, and those that have been dead for as long as events are kept."""
-    await _DELETE_OLD.rows(sent=_SENT_KEPT, dead=settings.get().retention_days)

@@ -20,7 +20,3 @@ WHERE state = 'dead' AND (:id::text IS NULL OR id = :id) RETURNING priority, id,
 -- without_job: mails that a process of the version before has queued
 SELECT id, workspace_id, due_at FROM mail m WHERE state = 'waiting' AND priority = :priority
     AND NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = :kind AND j.key = m.id) ORDER BY due_at LIMIT 1000
-
--- delete_old: delete the mails that ended days ago
-DELETE FROM mail WHERE state = 'sent' AND finished_at < now() - make_interval(days => :sent)
-    OR state = 'dead' AND finished_at < now() - make_interval(days => :dead)

@@ -98,7 +98,7 @@ async def _as_page(context: PageContext, known: dict[str, Any]) -> AsyncIterator
     lead_id, way = known["id"], known["email"] or known["phone"]
     at = clock.iso(clock.now())
     yield await part("begin", row=known, way=way, at=at, workspace=context.me.workspace_name)
-    for name, section in subject.SECTIONS.items():
+    for name, section in subject.sections().items():
         yield await part("section", section=name)
         empty = True
         async for row in section(context.workspace, lead_id):

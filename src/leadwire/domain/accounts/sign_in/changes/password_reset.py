@@ -16,7 +16,7 @@ from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import WORKSPACES, Login, PasswordReset
 from leadwire.infrastructure import clock, db, telemetry
-from leadwire.infrastructure.db.statements import NOW, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import NotFound, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
 
@@ -51,7 +51,6 @@ _USE: Final = statement(
 _SET_PASSWORD: Final = statement(Login.update(password_hash=param("password")).where(Login.id == param("id")))
 # Lets a login's link lead nowhere: its owner has another password by now.
 withdraw: Final = statement(PasswordReset.delete().where(PasswordReset.user_id == param("user"))).rows
-delete_expired: Final = statement(PasswordReset.delete().where(PasswordReset.expires_at < NOW)).rows
 
 
 async def ask(email: str, address: str) -> None:

@@ -75,9 +75,6 @@ _END_OF: Final = sql("""
 DELETE FROM user_session s USING user_account u, user_account other
 WHERE u.id = :user AND other.login_id = u.login_id AND s.user_id = other.id RETURNING s.id""")
 _END_ALL: Final = statement(UserSession.delete().where(_OF_LOGIN, _ALL_BUT))
-_DELETE_ENDED: Final = statement(
-    UserSession.delete().where((UserSession.created_at <= param("oldest")) | (UserSession.seen_at <= param("idle")))
-)
 # Know a browser from now on, if it is new: it and the 19 before it.
 _KNOW: Final = sql("""
 UPDATE login SET known_browsers =
@@ -190,11 +187,6 @@ async def update(session_id: str, **values: datetime | str | None) -> None:
     """Set `present_at` (the inbox is open), `confirmed_at` (the password was given) or `flash` (for the next page)."""
     for name, value in values.items():
         await _SET[name].rows(id=session_id, value=value)
-
-
-async def delete_ended() -> None:
-    """Delete sessions that are too old or have not been used for too long."""
-    await _DELETE_ENDED.rows(**_bounds())
 
 
 async def know_browser(login_id: str, mark: str) -> bool:

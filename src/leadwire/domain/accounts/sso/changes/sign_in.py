@@ -20,7 +20,7 @@ from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
 from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserIdentity
 from leadwire.infrastructure import clock, db, email_address, ids, telemetry
-from leadwire.infrastructure.db.statements import NOW, columns, insert, named, param, statement
+from leadwire.infrastructure.db.statements import columns, insert, named, param, statement
 from leadwire.infrastructure.errors import Conflict
 
 _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
@@ -37,7 +37,6 @@ _LINK: Final = insert(
 )
 _USE: Final = insert(*columns(SignOnUsed, "hash provider_id until"), end="ON CONFLICT DO NOTHING RETURNING hash")
 # Deletes what would be refused for its age by now.
-forget_used: Final = statement(SignOnUsed.delete().where(SignOnUsed.until < NOW)).rows
 
 
 class _Found(Struct, frozen=True):

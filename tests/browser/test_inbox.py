@@ -33,7 +33,8 @@ async def something_said(inbox, visitor):  # noqa: F811
     await inbox.evaluate("async () => { await window.told }")
 
 
-async def test_a_click_is_not_overtaken_by_a_live_change(inbox, visitor):  # noqa: F811
+async def held(inbox, address):
+    """Hold requests of an address. Return what is set when one has come, and what is to be set to let them go on."""
     asked, free = asyncio.Event(), asyncio.Event()
 
     async def hold(route):
@@ -41,7 +42,12 @@ async def test_a_click_is_not_overtaken_by_a_live_change(inbox, visitor):  # noq
         await free.wait()
         await route.continue_()
 
-    await inbox.route("**/inbox?c=*", hold)
+    await inbox.route(address, hold)
+    return asked, free
+
+
+async def test_a_click_is_not_overtaken_by_a_live_change(inbox, visitor):  # noqa: F811
+    asked, free = await held(inbox, "**/inbox?c=*")
     await inbox.locator("a.thread").click()
     await asked.wait()
     await something_said(inbox, visitor)
@@ -50,14 +56,7 @@ async def test_a_click_is_not_overtaken_by_a_live_change(inbox, visitor):  # noq
 
 
 async def test_what_happens_before_the_page_listens_is_shown(inbox, visitor):  # noqa: F811
-    asked, free = asyncio.Event(), asyncio.Event()
-
-    async def hold(route):
-        asked.set()
-        await free.wait()
-        await route.continue_()
-
-    await inbox.route("**/inbox/live", hold)
+    asked, free = await held(inbox, "**/inbox/live")
     await inbox.reload()
     await asked.wait()
     await visitor.says("Hello?")

@@ -1,7 +1,7 @@
 """`leadwire` as a process of its own, by the hundred: forked from one that has imported everything already.
 
 A fork has its own environment, directory, files for its output and exit code; it only saves the second of imports. What
-imports cost, and that they work, other tests see.
+imports cost, and that they work, other tests see: those that change PYTHONPATH start a process of their own.
 """
 
 import atexit
@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -46,7 +47,13 @@ class Forks:
             connection.connect(self._address)
             asked = {"arguments": arguments, "environment": environment, "directory": str(Path.cwd()), "place": place}
             connection.sendall(json.dumps(asked).encode() + b"\n")
-            code = int(connection.makefile().read())
+            said = connection.makefile()
+            process = int(said.readline())
+            try:
+                code = int(said.readline())
+            except TimeoutError:  # a process that serves would act on what later tests do
+                os.kill(process, signal.SIGKILL)
+                raise
             out, err = ((Path(place) / name).read_text() for name in ("out", "err"))
         return subprocess.CompletedProcess(arguments, code, out, err)
 
@@ -94,7 +101,8 @@ def _serve(address: str) -> None:
                 _become(asked)
                 main(*asked["arguments"])
                 return
-            connection.sendall(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+            connection.sendall(f"{child}\n".encode())
+            connection.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n".encode())
             os._exit(0)
         connection.close()
 

@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from tests import make
 from tests.delivery.wired import endpoint
-from tests.flows.commands import Started, everything, refused, run, settings_on
+from tests.flows.commands import COMMAND, Started, environment, everything, refused, settings_on
 from tests.receiver import Receiver
 
 pytestmark = pytest.mark.flow
@@ -95,7 +95,8 @@ def test_no_exporter_is_loaded_where_nobody_asks_for_it():
     assert told.stdout.strip() == "[]"
 
 
-def test_without_the_extra_it_is_told_in_one_line(settings, tmp_path, monkeypatch):
+def test_without_the_extra_it_is_told_in_one_line(settings, tmp_path):
     (tmp_path / "opentelemetry.py").write_text("raise ImportError('not installed')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert "pip install 'leadwire[otel]'" in refused(run("relay", **settings, TRACE_SHARE="0.5"))
+    env = environment(**settings, TRACE_SHARE="0.5") | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([*COMMAND, "relay"], env=env, capture_output=True, text=True, check=False)
+    assert "pip install 'leadwire[otel]'" in refused(done)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import Page, expect
 
+from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from tests.delivery.wired import Wire
@@ -39,13 +40,14 @@ async def signed_in(visit: "Visit", address: str, workspace: str, email: str, ro
 
 @contextlib.asynccontextmanager
 async def turning(wire: Wire) -> AsyncIterator[None]:
-    """Relay and deliver, again and again, inside the block."""
+    """Relay and deliver, again and again, inside the block, and write what the worker counts."""
 
     stop = asyncio.Event()
 
     async def turn() -> None:
         while not stop.is_set():
             await wire.turn()
+            await hourly_stats.flush()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 0.05)
 

@@ -111,6 +111,8 @@ class Matrix:
             return
         ours = self._world.ours if route.method == "GET" else self._world.fresh()
         own = await ours.all(route.path)
+        if route.guard == "receiver":
+            await self._world.receiver_token()  # it is made once, which changes its endpoint
         names = [name for name in own if name in MAKERS]
         for strange in [(name,) for name in names] + ([tuple(names)] if len(names) > 1 else []):
             theirs = own | {name: await self._world.theirs.id(name) for name in strange}

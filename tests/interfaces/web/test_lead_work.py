@@ -348,6 +348,6 @@ async def test_the_history_of_a_lead_says_who_changed_what(agent, client, anonym
     await agent.fill("/leads/bulk", lead=lead, field="stage", value="Lost", seen_at=clock.iso(clock.now()))
     await finished()
     page = await agent.open(f"/leads/{lead}")
-    said = re.findall(r"<span>by ([^<]+)</span>", page)
+    said = re.findall(r"</time> by ([^<]+)</span>", page)
     assert said[:3] == ["grace@example.org", "grace@example.org", "API key test"]
     assert set(said[3:]) == {"the visitor"}

@@ -15,7 +15,6 @@ with lazily():
     from leadwire.delivery.worker import quarantine
     from leadwire.domain.webhooks import system
     from leadwire.infrastructure import secret_box, settings
-    from leadwire.infrastructure.db import declared
     from leadwire.interfaces.cli import checks, migration_plan
     from leadwire.interfaces.cli import status as shown
 
@@ -133,6 +132,8 @@ async def reseal(unbound: bool) -> Result:
     seals. What versions before 0.1.0 have sealed is bound to its row. Visitors who were blocked before are not known
     again: of their networks only a hash under the key is kept.
     """
+    from leadwire.infrastructure.db import declared
+
     columns = [column for some in declared.sealed().values() for column in some]
     done = [await secret_box.reseal(secret_box.get(), column, bound=not unbound) for column in columns]
     text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."

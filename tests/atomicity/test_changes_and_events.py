@@ -42,7 +42,7 @@ async def test_each_deed_broken_at_each_word(client, deed, kind):
         after = await assert_one_truth(world)
         if not fired:  # the deed has fewer words, and was done in peace
             break
-    assert word > 1
+    assert word >= 1, "there is no deed without a statement"
     assert after > before
 
 

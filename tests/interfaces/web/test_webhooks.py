@@ -193,6 +193,25 @@ async def test_the_receivers_token_is_shown_once(admin, workspace, receiver):
     noted = await db.row("SELECT action, subject, detail FROM audit_entry WHERE action LIKE '%token%'")
     assert tuple(noted) == ("endpoint.token_created", made.id, "")
 
+async def test_a_first_event_is_shown_before_its_first_attempt(admin, workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url, "lead.created")
+    await make.lead(workspace, bot)
+    await wire.relay()
+    page = await admin.open(f"/webhooks/{made.id}?first={await only('SELECT event_id FROM every_delivery')}")
+    assert "The first event is on its way" in page
+
+
+async def test_what_was_discarded_before_it_was_sent_is_told_so(admin, workspace, bot, receiver):
+    made = await endpoint(workspace, receiver.url, "conversation.started")
+    await conversations.start(workspace, bot, Origin())
+    await fan_out()
+    await changes.discard(workspace, made.id)
+    assert await jobs.discard() == 1
+    event = await only("SELECT event_id FROM every_delivery WHERE state = 'cancelled'")
+    for screen in ("/setup/test", ""):
+        assert "It was discarded before it was sent" in await admin.open(f"/webhooks/{made.id}{screen}?test={event}")
+    assert "did not arrive" in await admin.open(f"/webhooks/{made.id}?first={event}")
+
 
 async def test_what_waits_is_discarded_after_a_question(admin, workspace, bot, receiver):
     made = await endpoint(workspace, receiver.url, "conversation.started")

@@ -88,7 +88,7 @@ async def request_headers(
     NotFound when the endpoint is gone.
     """
     secret, staged, key = await rotation.signers(workspace, delivery.endpoint_id)
-    last = delivery.history[-1] if delivery.history else None
+    last = delivery.last
     headers = signing.headers(
         event_id=delivery.event_id,
         body=delivery.body.encode(),

@@ -168,3 +168,8 @@ class DeliveryDetail(Delivery, frozen=True):
     traceparent: str | None
     ordering_key: str | None
     history: list[Attempt]
+
+    @property
+    def last(self) -> Attempt | None:
+        """The latest attempt; None before the first."""
+        return self.history[-1] if self.history else None

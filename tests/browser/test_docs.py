@@ -3,16 +3,7 @@
 from playwright.async_api import expect
 
 from tests import make
-
-_MOVED = """async () => {
-    let moved = 0;
-    const note = (list) => list.forEach((one) => (moved += one.value));
-    const observer = new PerformanceObserver((list) => note(list.getEntries()));
-    observer.observe({ type: "layout-shift", buffered: true });
-    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
-    note(observer.takeRecords());
-    return moved;
-}"""
+from tests.browser import still
 
 
 async def test_a_reader_searches_and_tries_an_operation(visit, door, workspace, bot, api_key):
@@ -47,9 +38,10 @@ async def test_nothing_found_is_said(visit, door, workspace):
 async def test_pages_hold_still_while_their_script_comes(visit, door, workspace):
     page = await visit.page()
     await page.set_viewport_size({"width": 390, "height": 844})
-    for name in ("start", "reference"):
-        await page.goto(f"{door}/docs/{name}")
+    await still.watch(page)
+    for path in ("", "/start", "/reference"):
+        await page.goto(f"{door}/docs{path}")
         await expect(page.get_by_role("searchbox")).to_be_visible()
-        assert await page.evaluate(_MOVED) < 0.02
+        assert await still.moved(page) == []
         await page.get_by_text("Contents").click()
         await expect(page.get_by_role("link", name="Concepts", exact=True)).to_be_visible()

@@ -11,24 +11,17 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.interfaces import web
-from tests.browser import filled
+from tests.browser import filled, still
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 
 WIDTHS = (390, 768, 1440)
 MOST_SCRIPT = 30_000  # bytes, as they are sent
-MOST_MOVED = 0.02  # of the window; a busy machine paints a table of which half has come
 _FOLDER = Path(web.__file__).with_name("static")
-_MEASURE = """async () => {
-    const moved = [], told = (one) => [one.value, one.sources[0]?.node?.outerHTML?.slice(0, 80)];
-    const note = (list) => moved.push(...list.map(told));
-    const observer = new PerformanceObserver((list) => note(list.getEntries()));
-    observer.observe({ type: "layout-shift", buffered: true });
-    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
-    note(observer.takeRecords());
+_MEASURE = """() => {
     const paths = performance.getEntriesByType("resource").map((one) => new URL(one.name).pathname);
     return {
-        moved, wide: document.documentElement.scrollWidth - innerWidth,
+        wide: document.documentElement.scrollWidth - innerWidth,
         scripts: paths.filter((path) => path.startsWith("/assets/") && path.endsWith(".js")),
     };
 }"""
@@ -55,16 +48,17 @@ async def opened(page, address):
 async def test_every_screen_fits_holds_still_and_is_small(visit, door, workspace, places):
     door = door.replace("127.0.0.1", "localhost")  # with what passkeys add
     page = await signed_in(visit, door, workspace, filled.ME)
+    await still.watch(page)
     faults = []
     for path in filled.screens(places):
         for width in WIDTHS:
             await page.set_viewport_size({"width": width, "height": 844})
             await opened(page, f"{door}{path}")
+            moved = await still.moved(page)
             found = await page.evaluate(_MEASURE)
             script = sum(weight(one) for one in found["scripts"])
-            moved = sum(one[0] for one in found["moved"])
-            if moved > MOST_MOVED or found["wide"] > 0 or script > MOST_SCRIPT:
-                faults.append((path[:60], width, found["moved"], found["wide"], script))
+            if moved or found["wide"] > 0 or script > MOST_SCRIPT:
+                faults.append((path[:60], width, moved, found["wide"], script))
     assert faults == [], "\n".join(map(str, faults))
 
 

@@ -193,6 +193,7 @@ async def test_the_receivers_token_is_shown_once(admin, workspace, receiver):
     noted = await db.row("SELECT action, subject, detail FROM audit_entry WHERE action LIKE '%token%'")
     assert tuple(noted) == ("endpoint.token_created", made.id, "")
 
+
 async def test_a_first_event_is_shown_before_its_first_attempt(admin, workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url, "lead.created")
     await make.lead(workspace, bot)

@@ -2,10 +2,9 @@
 const $ = (selector, within = document) => within.querySelector(selector);
 const make = (tag, properties, ...children) => { const made = Object.assign(document.createElement(tag), properties); made.append(...children); return made; };
 
-// ---- light and dark: the choice is that of the web area
+// ---- light and dark: the choice is that of the web area, whose theme.js has taken it up before the first paint
 
 const root = document.documentElement, theme = $(".theme");
-if (localStorage.theme) root.dataset.theme = localStorage.theme;
 theme.onclick = () => {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   localStorage.theme = root.dataset.theme = dark ? "light" : "dark";

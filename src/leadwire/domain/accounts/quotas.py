@@ -1,6 +1,11 @@
-"""How much one workspace may have: a setting `max_...` for each kind of thing, or a quota of its own."""
+"""How much one workspace may have: a setting `max_...` for each kind of thing, or a quota of its own; of what costs
+little, a number that is the same for all.
 
-from typing import Any, Final
+Something is added, and then all of it is counted, with the workspace locked until the transaction ends: so two that add
+at once count each other, and nothing is added while it is being suspended. This lock is taken last.
+"""
+
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -9,7 +14,7 @@ from leadwire.domain.accounts.schema import Quota
 from leadwire.domain.accounts.table import Workspace
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import Statement, param, statement
-from leadwire.infrastructure.errors import NotFound, QuotaExceeded
+from leadwire.infrastructure.errors import Conflict, NotFound, QuotaExceeded
 
 _THINGS: Final[dict[Quota, str]] = {
     "endpoints": "webhook endpoints",
@@ -31,16 +36,9 @@ _LOCK: Final = statement(
 async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -> None:
     """See that a workspace has not too much, after something was added in the open transaction, and may add at all.
 
-    `count` counts what `workspace` has; `values` are its other values. The workspace stays locked until the
-    transaction ends, so that two that add at once count each other, and nothing is added while it is being suspended.
-    Take this lock last. Raise QuotaExceeded, what `closed` says; RuntimeError outside a transaction.
+    `count` counts what `workspace` has; `values` are its other values. Raise QuotaExceeded, and as `at_most`.
     """
-    if not db.in_transaction():
-        raise RuntimeError(f"{quota} counted outside the transaction of the change")
-    suspended_at, given = await _LOCK.one(NotFound("There is no such workspace."), workspace=workspace)
-    if suspended_at:
-        raise await closed.reason(workspace)
-    most = own_quotas(given).get(quota, default(quota))
+    most = own_quotas(await _locked(workspace)).get(quota, default(quota))
     if await count.value(workspace=workspace, **values) > most:
         raise QuotaExceeded(
             f"A workspace may have {most:,} {_THINGS[quota]}. Whoever runs this instance can raise it:"
@@ -48,10 +46,29 @@ async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -
         )
 
 
+async def at_most(workspace: str, most: int, refusal: Conflict, count: Statement, **values: Any) -> None:
+    """The same for a number that no setting changes.
+
+    Raise `refusal` where there are more, what `closed` says; RuntimeError outside a transaction.
+    """
+    await _locked(workspace)
+    if await count.value(workspace=workspace, **values) > most:
+        raise refusal
+
+
 def default(quota: Quota) -> int:
     """The quota of a workspace that has none of its own."""
     most: int = getattr(settings.get(), "rate_limit" if quota == "requests" else f"max_{quota}")
     return most
+
+
+async def _locked(workspace: str) -> msgspec.Raw:
+    if not db.in_transaction():
+        raise RuntimeError("counted outside the transaction of the change")
+    suspended_at, stored = await _LOCK.one(NotFound("There is no such workspace."), workspace=workspace)
+    if suspended_at:
+        raise await closed.reason(workspace)
+    return cast(msgspec.Raw, stored)
 
 
 def own_quotas(stored: msgspec.Raw) -> dict[Quota, int]:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
+from leadwire.domain.accounts import quotas
 from leadwire.domain.exports import reads
 from leadwire.domain.exports.schema import Export, ExportCanceled, Format, Kind, TooManyExports
 from leadwire.domain.exports.table import ExportJob
@@ -13,7 +14,6 @@ MOST_OPEN: Final = 20
 """Exports of a workspace that are neither completed nor canceled nor expired."""
 LASTS: Final = timedelta(hours=24)
 
-_LOCK: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended(:workspace, 8))")
 _COUNT: Final = sql("""
 SELECT count(*) FROM export_job WHERE workspace_id = :workspace AND created_at > :since
     AND completed_at IS NULL AND canceled_at IS NULL""")
@@ -30,12 +30,11 @@ async def create(workspace: str, kind: Kind, form: Format, query: str) -> Export
     """Make an export. Raise TooManyExports."""
     now, job = clock.now(), ids.new("exp")
     async with db.transaction():
-        await _LOCK.rows(workspace=workspace)
-        if await _COUNT.value(workspace=workspace, since=now - LASTS) >= MOST_OPEN:
-            raise TooManyExports(f"At most {MOST_OPEN} exports are open at a time: complete or cancel one.")
         await _ADD.rows(
             id=job, workspace_id=workspace, kind=kind, format=form, query=query, created_at=now, expires_at=now + LASTS
         )
+        full = TooManyExports(f"At most {MOST_OPEN} exports are open at a time: complete or cancel one.")
+        await quotas.at_most(workspace, MOST_OPEN, full, _COUNT, since=now - LASTS)
         return (await reads.stored(workspace, job)).export
 
 

@@ -3,8 +3,10 @@
 from typing import Final
 from urllib.parse import parse_qsl
 
+from leadwire.domain.accounts import quotas
+from leadwire.domain.views.table import LeadView
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import columns, insert, sql
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 MOST_COLUMNS: Final = 6
@@ -16,12 +18,9 @@ _CHOOSE: Final = sql("""
 INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
 VALUES (:id, :workspace, :user_id, '', '', :columns, :now)
 ON CONFLICT (workspace_id, coalesce(user_id, ''), lower(name)) DO UPDATE SET columns = excluded.columns""")
-# Adds a view unless there are as many as there may be.
-_SAVE: Final = sql("""
-INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
-SELECT :id, :workspace, :user_id, :name, :query, :columns, :now
-WHERE (SELECT count(*) FROM lead_view WHERE workspace_id = :workspace AND user_id IS NOT DISTINCT FROM :user_id) < :most
-RETURNING id""")
+_SAVE: Final = insert(*columns(LeadView, "id workspace_id user_id name query columns created_at"))
+_COUNT: Final = sql("""
+SELECT count(*) FROM lead_view WHERE workspace_id = :workspace AND user_id IS NOT DISTINCT FROM :user_id""")
 _REMOVE: Final = sql("""
 DELETE FROM lead_view WHERE workspace_id = :workspace AND id = :id
   AND (user_id = :user_id OR (user_id IS NULL AND :shared)) RETURNING name""")
@@ -35,22 +34,22 @@ async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> No
     await _CHOOSE.rows(id=ids.new("view"), workspace=workspace, user_id=user_id, columns=columns, now=clock.now())
 
 
-async def save(workspace: str, user_id: str, name: str, query: str, columns: list[str], *, shared: bool = False) -> str:
+async def save(workspace: str, user_id: str, name: str, query: str, chosen: list[str], *, shared: bool = False) -> str:
     """Save a view for a person, or `shared` for everybody. Return its id. Raise Invalid, Conflict."""
     name = name.strip()
     if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
         error = FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters.", "/name")
         raise Invalid("A view needs a name.", errors=(error,))
-    values = {"workspace": workspace, "user_id": None if shared else user_id, "name": name, "query": query}
+    view_id, owner, now = ids.new("view"), None if shared else user_id, clock.now()
+    values = {"name": name, "query": query, "columns": _columns(chosen), "created_at": now}
+    full = Conflict(f"There are {_MOST_VIEWS} views already: remove one first.", code="too_many")
     try:
-        saved: str | None = await _SAVE.value(
-            id=ids.new("view"), columns=_columns(columns), now=clock.now(), most=_MOST_VIEWS, **values
-        )
+        async with db.transaction():
+            await _SAVE.rows(id=view_id, workspace_id=workspace, user_id=owner, **values)
+            await quotas.at_most(workspace, _MOST_VIEWS, full, _COUNT, user_id=owner)
     except db.UniqueViolation as error:
         raise Conflict(f"There is a view called {name} already.", code="name_taken") from error
-    if saved is None:
-        raise Conflict(f"There are {_MOST_VIEWS} views already: remove one first.", code="too_many")
-    return saved
+    return view_id
 
 
 async def remove(workspace: str, user_id: str, view_id: str, *, shared: bool) -> str:

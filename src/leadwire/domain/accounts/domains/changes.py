@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from leadwire.domain.accounts import notify
+from leadwire.domain.accounts import notify, quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.domains import reads
 from leadwire.domain.accounts.domains.schema import GRACE, Domain
@@ -24,6 +24,7 @@ _PUBLIC_MAIL: Final = frozenset((
     "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "yahoo.com", "icloud.com",
     "me.com", "aol.com", "gmx.de", "gmx.net", "gmx.com", "web.de", "proton.me", "protonmail.com", "mail.com",
 ))  # fmt: skip
+_COUNT: Final = statement(EmailDomain.count().where(EmailDomain.workspace_id == param("workspace")))
 _ADD: Final = insert(
     *columns(EmailDomain, "id workspace_id domain created_at"),
     end="ON CONFLICT (workspace_id, domain) DO NOTHING RETURNING id",
@@ -57,10 +58,11 @@ async def add(workspace: str, text: str) -> str:
     if name in _PUBLIC_MAIL:
         message = f"Anybody can have an address at {name}: name a domain of your own."
         raise invalid_field("/domain", "public_mail", message)
-    if len(await reads.listed(workspace)) >= _MOST:
-        raise Conflict(f"A workspace has at most {_MOST} domains.")
     taken = Conflict(f"{name} is here already.")
-    await _ADD.one(taken, id=ids.new("dom"), workspace_id=workspace, domain=name, created_at=clock.now())
+    full = Conflict(f"A workspace has at most {_MOST} domains.", code="too_many")
+    async with db.transaction():
+        await _ADD.one(taken, id=ids.new("dom"), workspace_id=workspace, domain=name, created_at=clock.now())
+        await quotas.at_most(workspace, _MOST, full, _COUNT)
     return name
 
 

@@ -26,13 +26,15 @@ OTHER: Final = "Other"
 _NAMED: Final = 200  # characters
 _MOST_NAMES: Final = 100  # websites or campaigns of a bot on a day; what comes later is `OTHER`
 
+# Processes write one after the other: else two that count at once would both find room for their names.
+_TURN: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended('bot_count', 0))")
 # Adds to the counts of the days, and folds names beyond the most of a kind into one.
 _ADD: Final = sql(f"""
 INSERT INTO bot_count AS known (bot_id, day, kind, name, total)
 SELECT bot_id, day, kind, CASE WHEN kind IN ('entered', 'passed') OR name IN ('', '{OTHER}') OR EXISTS (
         SELECT 1 FROM bot_count b WHERE (b.bot_id, b.day, b.kind, b.name) = (m.bot_id, m.day, m.kind, m.name))
     OR (SELECT count(*) FROM bot_count b WHERE (b.bot_id, b.day, b.kind) = (m.bot_id, m.day, m.kind)) + place
-        <= {_MOST_NAMES} THEN name ELSE '{OTHER}' END AS named, sum(total)
+        <= :most THEN name ELSE '{OTHER}' END AS named, sum(total)
 FROM (SELECT *, row_number() OVER (PARTITION BY bot_id, day, kind ORDER BY total DESC) AS place
     FROM unnest(:bots::text[], :days::date[], :kinds::text[], :names::text[], :counts::int[])
     AS made(bot_id, day, kind, name, total)) m
@@ -93,7 +95,9 @@ def _count(key: _Key) -> None:
 
 async def _write(collected: Mapping[_Key, int]) -> None:
     rows = [(*key, number) for key, number in collected.items()]
-    await _ADD.rows(**lists("bots days kinds names counts", rows))
+    async with db.transaction():
+        await _TURN.rows()
+        await _ADD.rows(**lists("bots days kinds names counts", rows), most=_MOST_NAMES)
 
 
 _counted = Collected("counts", every=3.0, most=20_000, none=int, add=operator.add, write=_write)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.schema import UserListed, has_role
 from leadwire.domain.conversations import changes, pubsub
@@ -45,10 +46,8 @@ INSERT INTO conversation_read (user_id, conversation_id, workspace_id, mentioned
 SELECT user_id, :id, :workspace, :at FROM unnest(:users::text[]) AS mentioned (user_id)
 ON CONFLICT (user_id, conversation_id) DO UPDATE SET mentioned_at = EXCLUDED.mentioned_at""")
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
-# Adds a reply unless the workspace has as many as it may.
-_ADD_REPLY: Final = sql("""
-INSERT INTO saved_reply (id, workspace_id, name, content, created_at) SELECT :id, :workspace, :name, :content, :now
-WHERE (SELECT count(*) FROM saved_reply WHERE workspace_id = :workspace) < :most RETURNING id""")
+_ADD_REPLY: Final = insert(*SavedReply.all_columns())
+_COUNT_REPLIES: Final = statement(SavedReply.count().where(SavedReply.workspace_id == param("workspace")))
 _REMOVE_REPLY: Final = statement(
     SavedReply.delete()
     .where(SavedReply.workspace_id == param("workspace"), SavedReply.id == param("id"))
@@ -157,13 +156,15 @@ async def add_reply(workspace: str, name: str, content: str) -> str:
         faults.append(FieldError("wrong_length", f"1 to {MAX_TEXT} characters.", "/content"))
     if faults:
         raise Invalid("This cannot be saved.", errors=tuple(faults))
-    values = {"id": ids.new("reply"), "workspace": workspace, "name": name, "content": content, "now": clock.now()}
+    reply_id = ids.new("reply")
+    full = Conflict(f"There are {_MOST_REPLIES} already: remove one first.", code="too_many")
+    values = {"id": reply_id, "workspace_id": workspace, "name": name, "content": content, "created_at": clock.now()}
     try:
-        reply_id: str | None = await _ADD_REPLY.value(**values, most=_MOST_REPLIES)
+        async with db.transaction():
+            await _ADD_REPLY.rows(**values)
+            await quotas.at_most(workspace, _MOST_REPLIES, full, _COUNT_REPLIES)
     except db.UniqueViolation as error:
         raise Conflict(f"There is a reply called {name} already.", code="name_taken") from error
-    if reply_id is None:
-        raise Conflict(f"There are {_MOST_REPLIES} already: remove one first.", code="too_many")
     return reply_id
 
 

@@ -17,6 +17,7 @@ from leadwire.delivery.states import Outcome
 from leadwire.delivery.transport.addresses import checked
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.transport.responses import ConnectFailed, ProtocolFailed, TimedOut
+from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents
@@ -38,6 +39,7 @@ _GONE: Final = (404, 410)
 _TRIES: Final = RateLimit("notice-tests", 10, window=300)
 _HEADERS: Final = [("content-type", "application/json"), ("user-agent", "Leadwire")]
 _MISSING: Final = NotFound("There is no such address.")
+_COUNT: Final = statement(NoticeAddress.count().where(NoticeAddress.workspace_id == param("workspace")))
 _ADD: Final = insert(*columns(NoticeAddress, "id workspace_id service host url kinds created_at"))
 _REMOVE: Final = statement(
     NoticeAddress.delete()
@@ -64,12 +66,13 @@ async def add(workspace: str, service: Service, url: str, kinds: Sequence[str]) 
         raise Invalid(f"No such kind of notice: {', '.join(sorted(unknown))}.")
     if not kinds:
         raise invalid_field("/kind", "required", "Choose at least one.")
-    if len(await reads.addresses(workspace)) >= _MOST:
-        raise Conflict(f"A workspace has at most {_MOST} addresses.")
     made, host = ids.new("nad"), urlsplit(url).netloc
     sealed = secret_box.get().seal(url, secret_box.place(NoticeAddress.url, made))
     values = {"id": made, "workspace_id": workspace, "service": service, "host": host, "kinds": list(kinds)}
-    await _ADD.rows(**values, url=sealed, created_at=clock.now())
+    full = Conflict(f"A workspace has at most {_MOST} addresses.", code="too_many")
+    async with db.transaction():
+        await _ADD.rows(**values, url=sealed, created_at=clock.now())
+        await quotas.at_most(workspace, _MOST, full, _COUNT)
     return made, host
 
 

@@ -139,7 +139,7 @@ async def add(person: Person, name: str, answer: Answer) -> None:
     async with audit.transaction(person, "passkey.added", passkey_id, name):
         await _LOCK.rows(login=login_id)
         if len(await _KNOWN.rows(login=login_id)) >= _MOST:
-            raise Conflict(f"A person has at most {_MOST} passkeys. Remove one first.")
+            raise Conflict(f"A person has at most {_MOST} passkeys. Remove one first.", code="too_many")
         await _ADD.one(
             Conflict("This passkey is here already."),
             id=passkey_id, user_id=login_id, name=name, credential_id=made.credential_id,

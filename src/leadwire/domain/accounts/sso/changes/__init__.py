@@ -7,6 +7,7 @@ from msgspec import Struct
 from piccolo.querystring import QueryString
 
 from leadwire.delivery.transport.addresses import checked
+from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.domains.reads import counting
 from leadwire.domain.accounts.schema import Person, Role
@@ -20,6 +21,7 @@ _MOST: Final = 20  # providers, domains of one, and values of a claim
 _LONGEST: Final = 255
 
 _ONE: Final = (IdentityProvider.workspace_id == param("workspace"), IdentityProvider.id == param("id"))
+_COUNT: Final = statement(IdentityProvider.count().where(IdentityProvider.workspace_id == param("workspace")))
 _ADD: Final = insert(*columns(IdentityProvider, "id workspace_id name issuer client_id domains role_claim created_at"))
 _SECRET: Final = QueryString("coalesce({}, {})", param("client_secret"), IdentityProvider.client_secret)
 _SET: Final = statement(
@@ -69,15 +71,14 @@ async def add(workspace: str, name: str, issuer: str) -> str:
         raise invalid_field("/issuer", "invalid_url", refusal.detail) from refusal
     if "?" in issuer:
         raise invalid_field("/issuer", "invalid_url", "An issuer has no query string.")
+    provider_id = ids.new("idp")
+    full = Conflict(f"A workspace has at most {_MOST} providers.", code="too_many")
     async with db.transaction():
-        await _locked(workspace)
-        if len(await reads.listed(workspace)) >= _MOST:
-            raise Conflict(f"A workspace has at most {_MOST} providers.")
-        provider_id = ids.new("idp")
         await _ADD.rows(
             id=provider_id, workspace_id=workspace, name=_text("name", name), issuer=issuer, client_id="", domains=[],
             role_claim="", created_at=clock.now(),
         )  # fmt: skip
+        await quotas.at_most(workspace, _MOST, full, _COUNT)
     return provider_id
 
 

@@ -76,7 +76,7 @@ async def test_a_filter_takes_the_time_that_a_tooltip_tells(page, door, workspac
     for path in ("/deliveries", "/deliveries?stage=dead"):
         await page.goto(f"{door}{path}")
         await expect(page.get_by_label("From (your time)")).to_have_value("")
-        await expect(page.get_by_label("To (your time)")).to_have_value("")
+        await expect(page.get_by_label("to (your time)")).to_have_value("")
         told = await page.locator("table.rows time").first.get_attribute("title")
         assert re.match(r"\w{3} \d\d \w{3} \d{4} \d\d:\d\d:\d\d UTC\n.+ \(your time\)$", told)
     day, clock = told.split(" UTC")[0][4:15], told.split(" UTC")[0][16:21]
@@ -88,7 +88,6 @@ async def test_a_filter_takes_the_time_that_a_tooltip_tells(page, door, workspac
         [day, clock],
     )
     await page.get_by_label("From (your time)").fill(since)  # what the tooltip says is what the filter takes
-    await page.get_by_role("button", name="Find").click()
     await expect(page).to_have_url(re.compile("since="))
     await expect(page.locator("#found table.rows tbody tr")).to_have_count(1)
 

@@ -55,12 +55,10 @@ class Plot(msgspec.Struct, frozen=True, dict=True):
         """The height of a value, from the top."""
         return self.height * (1 - value / self.marks[-1])
 
-    def bottom(self) -> Iterator[tuple[float, str, str]]:
-        """The labels along the bottom that there is room for: x, `text-anchor` and text."""
-        last = len(self.labels) - 1
-        for index in range(0, last + 1, max(1, math.ceil(len(self.labels) / _LABELS))):
-            anchor = "middle" if self.stacked or 0 < index < last else "start" if index == 0 else "end"
-            yield self.x(index), anchor, self.labels[index]
+    def bottom(self) -> Iterator[tuple[float, str]]:
+        """The labels along the bottom that there is room for: the middle and the text."""
+        for index in range(0, len(self.labels), max(1, math.ceil(len(self.labels) / _LABELS))):
+            yield self.x(index), self.labels[index]
 
     def bars(self) -> Iterator[Bar]:
         """The stacked bars."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from typing import Final
+import itertools
+from typing import Any, Final
 
 from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.audit import reads as log
@@ -90,12 +91,22 @@ async def audit_log(context: PageContext) -> PageResponse:
     return await context.render(
         "audit.html",
         wanted=wanted,
-        entries=page.items,
+        entries=_folded(page.items, every=bool(wanted.action)),
         after=page.after,
         names={user.email: user.called for user in await reads.users(context.workspace)},
         actors=await log.named(context.workspace, "actor"),
         actions=await log.named(context.workspace, "action"),
     )
+
+
+def _folded(entries: list[dict[str, Any]], *, every: bool) -> list[list[dict[str, Any]]]:
+    """What each person looked at without a change between is together, unless `every` entry was asked for."""
+
+    def run(entry: dict[str, Any]) -> object:
+        looked = entry["action"].endswith((".read", ".listed")) and not every
+        return (entry["actor"], entry["address"]) if looked else entry["id"]
+
+    return [list(several) for _, several in itertools.groupby(entries, run)]
 
 
 @action("/audit/export", shown_on=audit_log, confirmed=True, download=True, audit="audit.exported")

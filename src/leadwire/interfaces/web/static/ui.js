@@ -1,7 +1,6 @@
 // Pages work without this file. It swaps parts in place, keeps times fresh, copies text and follows live pages.
 const policy = globalThis.trustedTypes?.createPolicy("ui", { createHTML: (text) => text });
 const parse = (text) => new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
-const prefersDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
 function toast(text, seconds = 2.6) {
   const box = document.querySelector("#toast");
@@ -86,35 +85,45 @@ async function swap(parts, next, options) {
   await moving.updateCallbackDone;
 }
 
+// What was pressed looks so at once, until the answer is here; what leads to a page of its own or a file, for a while.
+function busy(pressed) {
+  pressed.setAttribute("aria-busy", "true");
+  return () => pressed.removeAttribute("aria-busy");
+}
+const leave = (pressed) => { setTimeout(busy(pressed), 4000); };
+
 addEventListener("submit", async (event) => {
   const form = event.target, selectors = form.dataset.update, button = event.submitter;
-  if (!selectors || button?.hasAttribute("formaction")) return; // what goes elsewhere is a page of its own
+  if (event.defaultPrevented || form.getAttribute("method") === "dialog") return;
+  if (!selectors || button?.hasAttribute("formaction")) return leave(button ?? form);
   event.preventDefault();
+  const answered = busy(button ?? form);
   const body = new URLSearchParams(new FormData(form, button)), draft = form.querySelector("[data-draft]");
   const said = draft && [draftKey(draft), draft.value];
   if (said) toEnd(document.querySelector(".conversation"));
-  button?.setAttribute("aria-busy", "true");
   if (form.getAttribute("method") !== "post") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
   else {
     const ok = await load(addressOf(form), { method: "POST", body, quiet: "quiet" in form.dataset }, selectors, false);
     form.unanswered = ok === undefined;
     if (ok && said) sentDraft(...said);
   }
-  button?.removeAttribute("aria-busy");
+  answered();
   dispatchEvent(new CustomEvent("done", { detail: form }));
 });
 
 addEventListener("click", async (event) => {
   for (const open of document.querySelectorAll("details.sure[open]")) if (!open.contains(event.target)) open.open = false;
-  const link = event.target.closest("a[data-update]");
+  const link = event.target.closest("a[href]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  if (!link.dataset.update) return event.defaultPrevented || link.hasAttribute("target") || link.hash || leave(link);
   event.preventDefault();
   const href = link.href.baseVal ?? link.href; // of a link in a picture
   const chosen = "shown" in link.dataset; // what it leads to is on the page already, as far as it is known
-  if (!("stay" in link.dataset)) return load(href, { quiet: href !== link.href, chosen }, link.dataset.update, true);
+  const answered = chosen ? () => {} : busy(link);
+  if (!("stay" in link.dataset)) return load(href, { quiet: href !== link.href, chosen }, link.dataset.update, true).finally(answered);
   const field = () => document.querySelector(`${link.dataset.update} textarea`), key = draftKey(field());
   const draft = field().value.trim();
-  await load(link.href, {}, link.dataset.update, false); // the address of a moment, not to be reloaded
+  await load(link.href, {}, link.dataset.update, false).finally(answered); // the address of a moment, not to be reloaded
   if (!field() || draftKey(field()) !== key) return; // another conversation was chosen meanwhile
   if (draft) field().value = `${draft}\n${field().value}`; // what is half-written stays
   keepDraft(field());
@@ -218,22 +227,9 @@ customElements.define("copy-text", class extends HTMLElement {
   }
 });
 
-customElements.define("theme-switch", class extends HTMLElement {
-  connectedCallback() {
-    const button = document.createElement("button"), root = document.documentElement;
-    Object.assign(button, { className: "ghost icon", type: "button", textContent: "◐", ariaLabel: "Switch between light and dark" });
-    button.onclick = () => {
-      const dark = root.dataset.theme ? root.dataset.theme === "dark" : prefersDark();
-      localStorage.theme = root.dataset.theme = dark ? "light" : "dark";
-    };
-    this.replaceChildren(button);
-  }
+document.querySelector(".menu")?.addEventListener("click", ({ currentTarget: menu }) => {
+  menu.ariaExpanded = String(menu.ariaExpanded !== "true");
 });
-
-const menu = document.querySelector(".menu");
-if (menu) {
-  menu.onclick = () => menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
-}
 
 const times = (rest = "") => document.querySelectorAll(`time[datetime]${rest}`);
 

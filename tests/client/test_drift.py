@@ -167,10 +167,11 @@ async def test_every_event_is_read_as_what_it_is(document):
 
 def _payloads(document: dict[str, Any]) -> dict[str, Any]:
     """The schema of each event's `data`."""
-    return {
-        kind: item["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["data"]
+    bodies = {
+        kind: item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
         for kind, item in document["webhooks"].items()
     }
+    return {kind: document["components"]["schemas"][name]["properties"]["data"] for kind, name in bodies.items()}
 
 
 def _operation(document: dict[str, Any], operation_id: str) -> dict[str, Any]:

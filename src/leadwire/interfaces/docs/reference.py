@@ -122,21 +122,28 @@ def _inline(text: str) -> Markup:
 
 def _objects(schemas: Json) -> dict[str, Json]:
     """Return the schemas that have a place of their own on the page. Envelopes and errors are put into words; the kinds
-    of events are one object, each member of which is that of any kind.
+    of events are one object, each member of which is that of any kind. Webhooks are in the catalog.
     """
     objects = {name: schema for name, schema in schemas.items() if name == "PageMeta" or not name.startswith(_IN_WORDS)}
-    kinds = [objects.pop(ref.rpartition("/")[2]) for ref in objects["Event"]["discriminator"]["mapping"].values()]
-    members = {
-        name: {**value, "anyOf": [kind["properties"][name] for kind in kinds]}
-        for name, value in kinds[0]["properties"].items()
-    }
-    return objects | {"Event": {**kinds[0], "properties": members}}
+    kinds = [_members(objects.pop(_name(kind)), objects) for kind in objects["Event"]["oneOf"]]
+    members = {name: {**value, "anyOf": [kind[name] for kind in kinds]} for name, value in kinds[0].items()}
+    return objects | {"Event": {**objects["Event"], "properties": members, "required": [*members]}}
+
+
+def _members(event: Json, objects: dict[str, Json]) -> dict[str, Json]:
+    """Return the members of an event, whose parts are those of its webhook and its id."""
+    webhook, of_events = event["allOf"]
+    return {**of_events["properties"], **objects.pop(_name(webhook))["properties"]}
 
 
 def _data(webhook: Json, schemas: Json) -> Json:
     """Return the schema of what a webhook carries."""
-    body = webhook["requestBody"]["content"]["application/json"]["schema"]
-    return schemas[body["properties"]["data"]["$ref"].rpartition("/")[2]]  # type: ignore[no-any-return]
+    body = schemas[_name(webhook["requestBody"]["content"]["application/json"]["schema"])]
+    return schemas[_name(body["properties"]["data"])]  # type: ignore[no-any-return]
+
+
+def _name(reference: Json) -> str:
+    return str(reference["$ref"].rpartition("/")[2])
 
 
 def type_words(schema: Json) -> Markup:

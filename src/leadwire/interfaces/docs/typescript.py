@@ -59,8 +59,9 @@ def _type(schema: Json) -> str:
     kind = schema.get("type")
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
-    if choices := schema.get("oneOf") or schema.get("anyOf"):
-        return " | ".join(map(_type, choices))
+    for joined, names in ((" | ", ("oneOf", "anyOf")), (" & ", ("allOf",))):
+        if parts := [part for name in names for part in schema.get(name, ())]:
+            return joined.join(map(_type, parts))
     if "const" in schema or "enum" in schema:
         return " | ".join(json.dumps(one) for one in schema.get("enum", [schema.get("const")]))
     if isinstance(kind, list):

@@ -10,18 +10,26 @@ from leadwire.interfaces.v1.openapi.schemas import AT, REF, Json
 
 
 def event_kinds(components: dict[str, Json], events: Mapping[str, type[msgspec.Struct]]) -> dict[str, Json]:
-    """Return the schema of each kind of event, which are made components. `Event` becomes any of them, by `event`."""
+    """Return the schema of the webhook of each kind. They become components, and so does each of them with its id, of
+    which `Event` is any, by `event`.
+
+    So each is reached from a path: oapi-codegen drops what is not, and then what it makes of the webhooks does not
+    compile.
+    """
     common = components["Event"]
     about = {name: value["description"] for name, value in common["properties"].items()}
+    of_events = {"type": "object", "required": ["id"], "properties": {"id": common["properties"].pop("id")}}
     kinds, mapping = {}, {}
     for kind, model in events.items():
-        name = kind.title().replace(".", "") + "Event"
+        event, sent = (kind.title().replace(".", "") + of for of in ("Event", "Webhook"))
         own = {
             "event": {"const": kind, "description": about["event"]},
             "data": {"$ref": REF.format(name=model.__name__), "description": about["data"]},
         }
-        kinds[kind] = components[name] = {**common, "title": name, "properties": common["properties"] | own}
-        mapping[kind] = REF.format(name=name)
+        members = common["properties"] | own
+        components[sent] = {"title": sent, "type": "object", "required": [*members], "properties": members}
+        kinds[kind], mapping[kind] = {"$ref": REF.format(name=sent)}, REF.format(name=event)
+        components[event] = {"title": event, "allOf": [kinds[kind], of_events]}
     components["Event"] = {
         "title": "Event",
         "description": common["description"],
@@ -31,16 +39,13 @@ def event_kinds(components: dict[str, Json], events: Mapping[str, type[msgspec.S
     return kinds
 
 
-def webhook(kind: str, event: Json, sample: Mapping[str, Any], common: Json) -> Json:
+def webhook(kind: str, body: Json, sample: Mapping[str, Any], common: Json) -> Json:
     """Return the path item of a kind of event: its body is the event without the id, which is a header.
 
-    `common` is what all webhooks share, from `skeleton.toml`. The body has no name: oapi-codegen drops those that no
-    path refers to, and then what it makes of the webhooks does not compile.
+    `common` is what all webhooks share, from `skeleton.toml`.
     """
     waits = ", ".join(str(wait) for wait in settings.get().retry_schedule)
     retry = f"Anything else, or nothing within {settings.get().delivery_timeout:g} s: tried again after {waits} s."
-    members = {name: value for name, value in event["properties"].items() if name != "id"}
-    body = {"type": "object", "required": [*members], "properties": members}
     content = {"schema": body, "example": {"event": kind, "timestamp": AT, "data": sample}}
     responses = common["responses"]
     operation = {

@@ -29,7 +29,7 @@ from ops.drills.servers import Servers
 DRILLS: Final = (
     *("hanging-receiver", "redis-gone", "worker-wedged", "postgres-failover", "poison-event", "dead-letters"),
     *("restore", "rolling-restart", "upgrade", "postgres-frozen", "redis-sentinel", "redis-cluster"),
-    *("snapshot-held", "owner-lives", "at-once", "cells", "by-itself"),
+    *("snapshot-held", "owner-lives", "at-once", "cells", "by-itself", "followers", "exact-copies"),
 )
 
 

@@ -16,8 +16,10 @@ async def run(sandbox: Sandbox) -> None:
     await replace(sandbox, LATE)
 
 
-async def replace(sandbox: Sandbox, latest: float) -> None:
-    """Migrate and replace every process while changes come in; check that nothing is lost, doubled or late."""
+async def replace(sandbox: Sandbox, latest: float, settled: float = 90.0) -> None:
+    """Migrate and replace every process while changes come in; check that nothing is lost, doubled or late. Nothing may
+    be owed any more after `settled` seconds.
+    """
     sandbox.receiver.delay = 0.05
     async with Proxy(sandbox.ports) as proxy:
         sending = asyncio.create_task(sandbox.send_changes(2000, 60, proxy.url))
@@ -28,7 +30,7 @@ async def replace(sandbox: Sandbox, latest: float) -> None:
             await sandbox.restarted(process)
             sandbox.say(f"{process.name} is replaced{', after the last change' if sending.done() else ''}")
         accepted = await sending
-    await sandbox.settled()
+    await sandbox.settled(settled)
     sandbox.claim(f"none of {len(accepted)} is missing", sandbox.missing(accepted, "shop") == 0)
     late = sandbox.late(accepted, "shop")
     sandbox.say(f"they arrived after {late[len(late) // 2]:.3f} s (p50), {late[-len(late) // 100]:.3f} s (p99)")

@@ -90,7 +90,7 @@ async def test_the_programs_of_the_documents_are_typed(anonymous, tmp_path):
     shutil.copytree(built / "lib", package / "lib")
     shutil.copy(built / "package.json", package)
     shutil.copy(built / "src" / "schema.d.ts", package / "lib")  # where the package that Leadwire serves has it
-    pages = (markdown._FOLDER / "clients.md", PACKAGE / "README.md")
+    pages = [*(ROOT / "src" / "leadwire" / "docs").glob("*.md"), PACKAGE / "README.md"]
     programs = [program for page in pages for program in re.findall(r"```ts\n(.+?)```", page.read_text(), re.DOTALL)]
     programs += [SAMPLE.format(sample["typescript"]) for sample in SAMPLES.values()]
     for number, program in enumerate(programs):

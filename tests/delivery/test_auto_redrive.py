@@ -73,25 +73,56 @@ async def balanced(wire) -> list[str]:
 async def test_a_receiver_that_was_down_for_two_hours_has_everything_in_ten_minutes(
     workspace, bot, wire, receiver, db_clock
 ):
-    """Nobody does anything. Events of the last 36 minutes have their own retries."""
+    """Nobody does anything. Retries of the last 36 minutes are brought forward."""
     await healing(workspace, receiver.url)
     receiver.answer = 503
-    for _ in range(14):  # two hours, and all are dead: retries have their own times
+    for _ in range(14):
         await people(workspace, bot, 3)
-        await pass_by(wire, db_clock, 360, 15)
-    await pass_by(wire, db_clock, 2200, 20)
-    assert await states() == {"dead": 42}
+        await pass_by(wire, db_clock, 515, 15)
+    assert await states() == {"dead": 30, "waiting": 12}
     receiver.answer = 204
     receiver.deliveries.clear()
     await pass_by(wire, db_clock, 600, 1)
     assert await states() == {"delivered": 42}
     assert len({one.webhook_id for one in receiver.deliveries}) == len(receiver.deliveries) == 42
-    rest = [one.webhook_id for one in receiver.deliveries[1:]]
-    assert rest == sorted(rest), "the first is the probe"
     assert await balanced(wire) == []
     (job,) = await redrives.listed(workspace)
-    assert (job.state, job.total, job.done) == ("finished", 41, 41)
+    assert (job.state, job.done) == ("finished", job.total)
     assert job.died_since is not None
+
+
+async def test_dead_letters_are_sent_again_in_their_order(workspace, bot, wire, receiver, db_clock):
+    await outage(workspace, bot, wire, receiver, db_clock, 20)
+    receiver.answer = 204
+    await pass_by(wire, db_clock, 120, 1)
+    assert await states() == {"delivered": 20}
+    rest = [one.webhook_id for one in receiver.deliveries[1:]]
+    assert rest == sorted(rest), "the first is the probe"
+
+
+async def test_retries_are_brought_forward_in_their_order_but_for_what_the_receiver_has_put_off(
+    workspace, bot, wire, receiver, db_clock, monkeypatch
+):
+    monkeypatch.setattr(auto_redrive, "_BROUGHT", 2)  # at a time: there are more
+    await outage(workspace, bot, wire, receiver, db_clock, 1)
+    for seconds in (0, 100, 100, 100, 100):
+        await db_clock.forward(seconds)
+        await people(workspace, bot, 1)
+        await wire.turn()
+    await db_clock.forward(300)
+    await wire.turn()
+    await db_clock.forward(300)
+    await wire.turn()
+    receiver.answer = 204
+    waits = "SELECT extract(epoch FROM due_at - now())::int FROM delivery WHERE attempts > 0 ORDER BY event_id"
+    last = "(SELECT max(event_id) FROM delivery)"
+    await db.rows(f"UPDATE delivery SET due_at = now() + interval '2 hours' WHERE event_id = {last}")
+    assert [row[0] for row in await db.rows(waits)] == [1200, 1500, 1500, 1500, 7200]
+    await pass_by(wire, db_clock, 20)
+    assert [row[0] for row in await db.rows(waits)] == [149, 189, 189, 189, 7180]
+    assert await states() == {"delivered": 1, "waiting": 5}
+    await pass_by(wire, db_clock, 240)
+    assert await states() == {"delivered": 5, "waiting": 1}
 
 
 async def test_it_is_off_by_default(workspace, bot, wire, receiver, db_clock):

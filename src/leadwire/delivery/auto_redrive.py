@@ -1,7 +1,8 @@
 """Dead letters that are sent again by themselves: of endpoints that are switched to it, once their receivers answer.
 
 While a receiver fails, one of the oldest dead letters is sent now and then, for one attempt: a probe. When that or
-anything else was answered with a 2xx, a redrive begins of all that have died since the switch was set.
+anything else was answered with a 2xx, retries that would come later than the dead letters are brought forward, and
+a redrive begins of all that have died since the switch was set.
 """
 
 import math
@@ -10,7 +11,8 @@ from typing import Final
 
 from leadwire.delivery import metrics, redrive
 from leadwire.delivery.endpoints import due
-from leadwire.infrastructure import clock, db, ids, jobs, telemetry
+from leadwire.delivery.streams import push
+from leadwire.infrastructure import clock, db, ids, jobs, settings, telemetry
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.jobs import Again
 
@@ -22,6 +24,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 15.0, 240.0  # seconds between probes; each is tw
 _LOOK: Final = 60.0  # seconds, where a person is at work
 _WITHIN: Final = 240.0  # seconds in which all are sent, unless that is too fast
 _FASTEST: Final = 250  # deliveries a second
+_BROUGHT: Final = 2000  # retries at a time
 _AMONG: Final = 100  # of the oldest, the one that was tried the least: its receiver may refuse one and take the others
 
 _SINCE: Final = """greatest(e.auto_redrive_since, (SELECT max(j.updated_at) FROM redrive_job j
@@ -47,6 +50,15 @@ SELECT d.event_id FROM webhook_endpoint e CROSS JOIN LATERAL (
     ORDER BY d.event_id LIMIT {_AMONG}) d
 WHERE e.id = :id ORDER BY d.attempts, d.event_id LIMIT 1""")
 
+# Retries that are due later than all is to be sent, but for what the receiver itself has put off for longer. Their
+# waits become a share of what they were: they keep their order, and do not all come at once. What is held stays.
+_BRING_FORWARD: Final = sql(f"""
+WITH late AS (SELECT event_id FROM delivery WHERE endpoint_id = :id AND state = 'waiting' AND attempts > 0
+    AND due_at > now() + {_WITHIN} * interval '1 s' AND due_at <= now() + :longest::float8 * interval '1 s'
+    ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED)
+UPDATE delivery d SET due_at = now() + (d.due_at - now()) * ({_WITHIN} / :longest)
+FROM late WHERE d.event_id = late.event_id AND d.endpoint_id = :id RETURNING 1""")
+
 
 async def failed() -> list[jobs.Offer]:
     """Return the endpoints that have something to send again."""
@@ -68,25 +80,32 @@ async def step(endpoint_id: str, place: str) -> Again | None:
             return None
         if endpoint["probing"]:
             return Again(_FIRST_PAUSE, place)
+        if probes and endpoint["answers"] and not endpoint["redriving"]:
+            return await _begin(endpoint_id, endpoint, place)
         event = await _NEXT.value(id=endpoint_id, first=_first())
         if event is None:
             return None
         if endpoint["redriving"]:
             return Again(_LOOK, place)
-        if probes and endpoint["answers"]:
-            return await _begin(endpoint_id, endpoint, place)
         await redrive.once_more(event, endpoint_id)
     metrics.AUTO_REDRIVES.labels("probe").inc()
     return Again(min(_FIRST_PAUSE * 2.0 ** min(probes, 10), _LONGEST_PAUSE), f"{probes + 1} {event}")
 
 
 async def _begin(endpoint_id: str, endpoint: db.Row, place: str) -> Again | None:
-    """Begin the redrive, unless there are more dead letters than `MOST`."""
+    """Bring retries forward, many at a time. Then begin the redrive, unless there are more dead letters than `MOST`."""
+    await due.wake([endpoint_id])
+    db.after_commit(push.wake_relay)
+    longest = max(settings.get().retry_schedule, default=0)
+    if len(await _BRING_FORWARD.rows(id=endpoint_id, longest=longest, most=_BROUGHT)) == _BROUGHT:
+        return Again(0.0, place)
     workspace, end = endpoint["workspace_id"], ids.floor("evt", clock.now() + timedelta(days=1))
     criteria = redrive.Criteria(workspace, _first(), end, endpoint_id, died_since=endpoint["died_since"])
     total = await redrive.count(criteria)
     if total > MOST:
         return Again(_LONGEST_PAUSE, place)
+    if total == 0:  # the probe was the last one
+        return None
     await redrive.create(criteria, min(_FASTEST, math.ceil(total / _WITHIN) or 1))
     metrics.AUTO_REDRIVES.labels("redrive").inc()
     telemetry.log("redrive.begun", endpoint_id=endpoint_id, workspace_id=workspace, deliveries=total)

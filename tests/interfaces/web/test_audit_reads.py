@@ -80,6 +80,15 @@ async def test_a_search_names_its_fields_and_not_what_was_searched_for(admin, kn
     ]
 
 
+@pytest.mark.parametrize("path", ["/leads", "/conversations", "/inbox", "/search"])
+async def test_what_an_address_says_besides_is_not_noted(admin, known, path):
+    """A link may have anything in it, the log is for good."""
+    for other in ("", "&mallory%40example.com=1", "&%00=1", "&utm_source=mail"):
+        assert (await admin.get(f"{path}?q=mallory&tag=x{other}")).status_code in (200, 400)
+    ((_, _, detail),) = await reads()
+    assert detail == ("filters: tag" if path == "/inbox" else "filters: q")
+
+
 async def test_another_person_and_a_later_time_are_other_reads(admin, agent, known, monkeypatch):
     path = f"/leads/{known['lead_id']}"
     for browser in (admin, agent, admin):

@@ -6,7 +6,7 @@ import pytest
 
 from leadwire.infrastructure import db
 from leadwire.interfaces.web import router
-from leadwire.interfaces.web.routes import Declared
+from leadwire.interfaces.web.routes import SIGN_OUT, Declared
 
 ACTIONS = [one for one in router.DECLARED if "POST" in one.handler.http_methods]
 
@@ -41,6 +41,19 @@ async def test_what_is_not_there_is_no_fault_of_ours(admin):
             form = {"form_token": admin.token} if one in ACTIONS else None
             answer = await admin.request(method, somewhere(one), data=form)
             assert answer.status_code in (404, 422), (method, one.path, answer.text[-500:])
+
+
+@pytest.mark.parametrize("odd", ["%00=1", "%ff=1", "q=%00", "q=1&q=2&=&"])
+async def test_an_odd_query_or_field_is_no_fault_of_ours(admin, odd):
+    wrong = []
+    for one in router.DECLARED:
+        path = f"{somewhere(one)}?{odd}"
+        form = f"form_token={admin.token}&{odd}".encode() if one in ACTIONS else None
+        kind = {"content-type": "application/x-www-form-urlencoded"} if form else {}
+        if one.path != SIGN_OUT and not one.path.endswith("/live"):  # which do not end
+            answer = await admin.request("POST" if form else "GET", path, content=form, headers=kind)
+            wrong += [(one.path, answer.status_code)] if answer.status_code >= 500 else []
+    assert wrong == []
 
 
 async def test_what_links_in_mails_have_added_is_ignored(admin):

@@ -1,5 +1,8 @@
 """The search screen: groups, marks, filter words, pages; nothing of others, and nothing of theirs as HTML."""
 
+import html
+import re
+
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
@@ -54,12 +57,19 @@ async def test_filter_words_narrow_and_unknown_ones_are_named(admin, said):
 
 
 @pytest.mark.parametrize(
-    "q", ["", "!!", "%00", "a" * 201, "'; DROP TABLE lead; --", "\\", "((", "&|!:*", "%F0%9F%98%80"]
-)
-async def test_odd_searches_are_no_fault_of_ours(admin, q):
+    "q",
+    [
+        "", "!!", "%00", "\0", "tag:a\0b", "a" * 201, "\U0001f600" * 200, "tag:" + "\ufdfa" * 190, "\u0301", "\u2103",
+        "'; DROP TABLE lead; --", "\\", "tag:\\", "tag:'", "((", "&|!:*", "zora:*", "%", "_", "zo_a", "a: " * 60,
+        "after:9999-12-31", "before:0001-01-01", "<i>:x", "bot:<b>x</b>", "\r\nX-A: b",
+    ],
+)  # fmt: skip
+async def test_odd_searches_are_no_fault_of_ours(admin, said, q):
     answer = await admin.get("/search", params={"q": q})
-    assert answer.status_code in (200, 400)
-    assert (answer.status_code == 400) == (len(q) > 200)
+    assert answer.status_code == (400 if len(q) > 200 or "\0" in q else 200)
+    assert "<i>:" not in answer.text
+    assert "<b>" not in answer.text
+    assert not any(one in answer.text for one in said)
 
 
 async def test_results_have_pages(admin, workspace, bot):
@@ -73,6 +83,18 @@ async def test_results_have_pages(admin, workspace, bot):
     after = page.split("after=")[1].split('"')[0]
     assert made[0] in await admin.open(f"/search?q=hello&kind=conversation&after={after}")
     await admin.open("/search?q=hello&kind=conversation&after=x", 400)
+
+
+@pytest.mark.parametrize("role", ["admin", "agent", "viewer"])
+async def test_the_command_menu_leads_nobody_where_they_may_not_go(admin, agent, viewer, said, role):
+    browser = {"admin": admin, "agent": agent, "viewer": viewer}[role]
+    menu = (await browser.open("/")).partition('<dialog id="commands"')[2].partition("</dialog>")[0]
+    found = (await browser.open("/search?q=zora")).partition('id="hits"')[2]
+    links = [html.unescape(link) for link in re.findall(r'href="(/[^"]*)"', menu + found)]
+    assert "/account" in links
+    assert f"/{'conversations/' if role == 'viewer' else 'inbox?c='}{said[0]}" in links
+    for link in links:
+        await browser.open(link)
 
 
 async def test_the_list_of_conversations_leads_to_what_was_said(viewer):

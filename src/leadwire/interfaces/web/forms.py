@@ -83,6 +83,6 @@ async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -
 def parsed(encoded: bytes, most: int = _MOST_FIELDS) -> Form:
     """Url-encoded pairs. Raises InvalidParameter for what is not UTF-8, holds NUL, or has too many fields."""
     pairs = requests.pairs_of(encoded, "form", most)
-    if any("\0" in value for _, value in pairs):
+    if any("\0" in name + value for name, value in pairs):
         raise InvalidParameter("A NUL character is not text.")
     return Form(pairs)

@@ -23,7 +23,7 @@ Q = TypeVar("Q", bound=msgspec.Struct)
 
 PageResponse = Response[Any]
 HTML: Final = "text/html"
-_NO_FILTERS: Final = {"after", "sort", "say"}
+_NO_FILTERS: Final = {"after", "sort", "longest"}
 
 
 class PageContext(msgspec.Struct):
@@ -77,14 +77,14 @@ class PageContext(msgspec.Struct):
         """Whether this person reaches `role`."""
         return has_role(self.me.role, role)
 
-    def note_read(self, action: str, subject: str = "") -> None:
+    def note_read(self, action: str, subject: str = "", filters: msgspec.Struct | None = None) -> None:
         """Let `render` note in the audit log that this person is shown personal data: of `subject`, or a list.
 
-        Of a list, the names of the filters are noted; what was searched for may be somebody's address.
+        Of a list, the names of its `filters` that are set are noted: what was searched for, or stands in the address
+        besides, may be somebody's.
         """
-        filters = sorted({name for name, value in self.query.pairs if value.strip()} - _NO_FILTERS)
-        detail = "" if subject or not filters else f"filters: {', '.join(filters)}"
-        self.read = Entry(action, subject, detail)
+        names = sorted(set(_changed(filters)) - _NO_FILTERS) if filters and not subject else []
+        self.read = Entry(action, subject, f"filters: {', '.join(names)}" if names else "")
 
     @asynccontextmanager
     async def change(self, action: str, subject: str = "") -> AsyncIterator[None]:
@@ -121,6 +121,12 @@ class PageContext(msgspec.Struct):
         """Redirect to another page, which shows `flash` once."""
         self.flash = flash
         return redirect(path)
+
+
+def _changed(filters: msgspec.Struct) -> list[str]:
+    """The names of fields that are not as they would be by default."""
+    blank = type(filters)()
+    return [name for name in filters.__struct_fields__ if getattr(filters, name) != getattr(blank, name)]
 
 
 def render_page(

@@ -15,7 +15,7 @@ from leadwire.interfaces.web.routes import action, screen
 async def conversations(context: PageContext) -> PageResponse:
     wanted = context.query_as(ConversationSearch)
     page = await reads.search(context.workspace, wanted)
-    context.note_read("conversations.listed")
+    context.note_read("conversations.listed", filters=wanted)
     return await context.render(
         "conversations/list.html",
         wanted=wanted,

@@ -43,8 +43,8 @@ async def inbox(context: PageContext) -> PageResponse:
     workspace, me = context.workspace, context.me.user_id
     conversation = await reads.detail(workspace, chosen) if chosen else None
     lead = conversation.lead if conversation else None
-    context.note_read("conversation.read" if chosen else "inbox.read", chosen)
     wanted = _wanted(context)
+    context.note_read("conversation.read" if chosen else "inbox.read", chosen, wanted)
     saved = await reads.saved_replies(workspace=workspace) if conversation else []
     picked = next((one["content"] for one in saved if one["id"] == context.query.text("say")), "")
     people = await accounts.users(workspace)

@@ -36,7 +36,7 @@ async def leads(context: PageContext) -> PageResponse:
     seen_at = clock.iso(clock.now())  # before they are read: what changes later is told apart
     views, columns = await saved_views.views(context.workspace, context.me.user_id)
     view = next((one for one in views if one["id"] == wanted.view), None)
-    context.note_read("leads.listed")
+    context.note_read("leads.listed", filters=wanted)
     return await context.render(
         "leads/list.html",
         wanted=wanted,

@@ -33,7 +33,7 @@ async def search(context: PageContext) -> PageResponse:
     pages = {kind: await reads.page(context.workspace, kind, asked, wanted.after, limit) for kind in kinds}
     ids = {kind: page.items for kind, page in pages.items()}
     if asked:
-        context.note_read("search.listed")
+        context.note_read("search.listed", filters=wanted)
     return await context.render(
         "search.html",
         wanted=wanted,

@@ -8,8 +8,9 @@ from typing import Final
 
 import pytest
 
-from leadwire.domain.bulk_changes import changes
+from leadwire.domain.bulk_changes import changes, jobs
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.jobs import Claimed
 from tests import make
 from tests.interleavings import kept
 from tests.interleavings.sessions import Order, Session, each_order, interleave
@@ -21,7 +22,7 @@ EVENT: Final = {"set": "lead.updated", "erase": "lead.deleted"}
 
 async def _finish(workspace: str, bulk_id: str) -> None:
     """As its job does."""
-    while await changes.step(workspace, bulk_id):
+    while await jobs.make(Claimed(bulk_id, workspace)):
         pass
 
 

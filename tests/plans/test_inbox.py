@@ -4,8 +4,7 @@ from functools import partial
 
 import pytest
 
-from leadwire.domain.conversations import threads
-from leadwire.domain.conversations.changes import due
+from leadwire.domain.conversations import jobs, threads
 from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import db, ids
 from tests.plans import crowd as crowds
@@ -58,7 +57,7 @@ async def test_what_the_lists_read_does_not_grow(agents, wanted):
 
 
 async def test_what_is_due_is_found_by_itself(agents):
-    nodes = await explained(due.without_job)
+    nodes = await explained(jobs.without_job)
     scans = [node for node in nodes if node.get("Relation Name") == "conversation"]
     assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan"}
     assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans) == 0

@@ -3,7 +3,7 @@
 import pytest
 
 from leadwire.domain.bots import reads
-from leadwire.domain.bots.changes import consents
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.visitors import preview
 from leadwire.domain.conversations.changes import erasing
@@ -107,14 +107,14 @@ async def test_a_withdrawal_is_added_once(workspace, asking):
     user = ids.new("user")
     for place in (("ws_other", lead, given.id), (workspace, ids.new("lead"), given.id), (workspace, lead, "cons_x")):
         with pytest.raises(NotFound):
-            await consents.withdraw(*place, user)
-    await consents.withdraw(workspace, lead, given.id, user)
+            await visitor_sessions.withdraw_consent(*place, user)
+    await visitor_sessions.withdraw_consent(workspace, lead, given.id, user)
     later, earlier = await reads.consents_of(workspace, lead)
     assert (later.given, later.user_id, later.text, later.node, later.latest) == (False, user, given.text, "news", True)
     assert (earlier.given, earlier.latest) == (True, False)
     for consent in (given.id, later.id):
         with pytest.raises(NotFound):
-            await consents.withdraw(workspace, lead, consent, user)
+            await visitor_sessions.withdraw_consent(workspace, lead, consent, user)
 
 
 async def test_an_erasure_takes_them(workspace, asking):

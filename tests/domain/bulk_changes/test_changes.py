@@ -4,15 +4,15 @@ import msgspec
 import pytest
 
 from leadwire.domain.bulk_changes import changes
+from leadwire.domain.bulk_changes import jobs as bulk_jobs
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.listing.queries import SearchQuery
 from leadwire.infrastructure import clock, db
 from tests import jobs, make
 
 
-class _Dies:
-    async def rows(self, **_):
-        raise ConnectionError
+async def _dies(*_):
+    raise ConnectionError
 
 
 async def test_nobody_else_is_erased_when_it_goes_on(workspace, bot, monkeypatch):
@@ -22,7 +22,7 @@ async def test_nobody_else_is_erased_when_it_goes_on(workspace, bot, monkeypatch
     wanted = LeadSearch(q="ada@example.com")
     await changes.begin(workspace, await make.user(workspace, "admin"), "erase", wanted, clock.iso(clock.now()))
     with monkeypatch.context() as patched:
-        patched.setattr(changes, "_END", _Dies())
+        patched.setattr(changes, "end", _dies)
         await jobs.run("bulk_change")
     await jobs.make_due("bulk_change")
     await jobs.run("bulk_change")
@@ -80,13 +80,13 @@ async def test_the_right_to_it_is_looked_at_for_each_lead(workspace, bot, monkey
     """Who is demoted while a step is under way erases nobody more."""
     leads = [(await make.lead(workspace, bot, email=f"{n}@example.com")).id for n in range(3)]
     await changes.begin(workspace, await make.user(workspace, "admin"), "erase", leads, clock.iso(clock.now()))
-    erase = changes.privacy.erase_lead
+    erase = bulk_jobs.privacy.erase_lead
 
     async def demoted_after_it(*given, **more):
         await erase(*given, **more)
         await db.rows("UPDATE user_account SET role = 'agent'")
 
-    monkeypatch.setattr(changes.privacy, "erase_lead", demoted_after_it)
+    monkeypatch.setattr(bulk_jobs.privacy, "erase_lead", demoted_after_it)
     await jobs.run("bulk_change")
     assert await db.value("SELECT count(*) FROM lead") == 2
     assert tuple(await db.row("SELECT state, done, skipped FROM bulk_change")) == ("stopped", 1, 0)

@@ -8,7 +8,8 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots.visitors import inactivity, runtime
+from leadwire.domain.bots import jobs as silence
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes, reads, threads
 from leadwire.domain.conversations.changes import due, inbox, seen
 from leadwire.domain.conversations.threads import Wanted
@@ -183,10 +184,10 @@ async def test_it_is_woken_by_hand_released_or_taken_over(workspace, talk, opera
 async def test_snoozed_is_not_silent(workspace, talk, operators):  # noqa: F811
     await due.snooze(workspace, talk.conversation, operators[0], clock.now() + 7 * DAY)
     await db.rows("UPDATE conversation SET updated_at = now() - interval '3 days'")
-    assert await inactivity.silent() == []
+    assert await silence.silent() == []
     await db.rows("UPDATE conversation SET snoozed_until = now() - interval '1 second'")
     assert await later(timedelta(0)) == 1
-    assert await inactivity.silent() == []  # silence begins when it has come back
+    assert await silence.silent() == []  # silence begins when it has come back
 
 
 @pytest.mark.parametrize("span", [timedelta(seconds=-1), timedelta(days=91)])

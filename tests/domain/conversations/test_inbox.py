@@ -72,7 +72,7 @@ async def test_a_reply_claims_and_is_an_agents_message(workspace, waiting, opera
 
 async def test_a_note_stays_inside(workspace, waiting, operators):  # noqa: F811
     await inbox.note(workspace, waiting.conversation, operators[0], "A difficult one")
-    notes = await reads.notes(workspace=workspace, conversation_id=waiting.conversation)
+    notes = await reads.notes(workspace, waiting.conversation)
     assert [note["content"] for note in notes] == ["A difficult one"]
     assert "difficult" not in str(await reads.detail(workspace, waiting.conversation))
     assert await make.kinds() == []

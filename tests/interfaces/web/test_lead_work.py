@@ -9,11 +9,13 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bulk_changes import changes
+from leadwire.domain.bulk_changes import jobs as bulk_jobs
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.domain.search import reads as found
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.jobs import Claimed
 from tests import jobs, make
 from tests.domain.bots.conftest import published
 from tests.interfaces.web.conftest import PASSWORD, signed_in
@@ -238,10 +240,10 @@ async def test_erasing_many_asks_for_the_password_first(admin, three):
 
 @pytest.mark.parametrize("gone", ["UPDATE user_account SET role = 'agent'", "DELETE FROM user_account"])
 async def test_people_are_not_erased_any_more_for_who_is_no_admin(admin, agent, workspace, three, monkeypatch, gone):
-    monkeypatch.setattr(changes, "_AT_ONCE", 1)
+    monkeypatch.setattr(bulk_jobs, "_AT_ONCE", 1)
     form = {"all": "1", "seen_at": seen_at(await admin.open("/leads")), "confirm": "erase"}
     bulk = re.search(r"/leads/bulk/(\w+)", await admin.fill("/leads/erase", **form))[1]
-    await changes.step(workspace, bulk)
+    await bulk_jobs.make(Claimed(bulk, workspace))
     await db.rows(f"{gone} WHERE email = 'ada@example.org'")
     await finished()
     assert await db.value("SELECT count(*) FROM lead") == 2
@@ -276,12 +278,12 @@ async def test_two_changes_of_the_same_leads_do_not_overwrite_each_other(agent, 
 
 
 async def test_a_change_goes_on_where_it_stopped_and_can_be_cancelled(agent, workspace, three, monkeypatch):
-    monkeypatch.setattr(changes, "_AT_ONCE", 1)
+    monkeypatch.setattr(bulk_jobs, "_AT_ONCE", 1)
     page = await agent.open("/leads")
     page = await agent.fill("/leads/bulk", all="1", field="owner", value="Bo", seen_at=seen_at(page))
     bulk = re.search(r"/leads/bulk/(\w+)", page)[1]
-    assert await changes.step(workspace, bulk)
-    assert await changes.step(workspace, bulk)
+    assert await bulk_jobs.make(Claimed(bulk, workspace))
+    assert await bulk_jobs.make(Claimed(bulk, workspace))
     assert await fields_of(workspace, three[0]) == {"stage": "New"}  # the oldest comes last
     await agent.fill(f"/leads/bulk/{bulk}/cancel")
     await finished()

@@ -10,7 +10,7 @@ import pytest
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.flow import library
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations.changes import ratings
+from leadwire.domain.conversations.changes import seen
 from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import clock
 from tests import make
@@ -80,7 +80,7 @@ async def test_how_soon_people_answer_and_what_visitors_think(viewer, workspace,
                 set_clock(start + timedelta(seconds=seconds))
                 await conversations.add_message(workspace, talk, "agent", "Hello")
                 await conversations.end(workspace, talk, "agent")
-                await ratings.rate(workspace, talk, 5 if seconds == 30 else 2, "")
+                await seen.rate(workspace, talk, 5 if seconds == 30 else 2, "")
     page = await viewer.open("/reports")
     assert table(page, "people")[:5] == [
         ["Asked for a person", "3", "0"],

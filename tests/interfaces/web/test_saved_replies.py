@@ -49,7 +49,7 @@ async def test_a_name_is_there_once_and_there_are_a_hundred_at_most(workspace, m
 
 async def test_another_workspace_cannot_see_or_remove_them(workspace):
     made = await changes.add_reply(workspace, "Hello", "x")
-    assert await reads.saved_replies(workspace="ws_another") == []
+    assert await reads.saved_replies("ws_another") == []
     with pytest.raises(NotFound):
         await changes.remove_reply("ws_another", made)
 

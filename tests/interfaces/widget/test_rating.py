@@ -2,7 +2,8 @@
 
 import pytest
 
-from leadwire.domain.conversations.changes import erasing, ratings
+from leadwire.domain.conversations import reads
+from leadwire.domain.conversations.changes import erasing, seen
 from leadwire.domain.conversations.schema import ConversationNotFound
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
@@ -20,7 +21,7 @@ async def test_a_conversation_that_has_ended_is_rated(workspace, caller):
     assert (await caller.post("rating", {"rating": 2})).json()["status"] == "ended"
     assert tuple(await db.row(RATING)) == (2, None)
     assert (await caller.post("rating", {"rating": 4, "comment": " Quick\nand kind "})).status_code == 200
-    assert await ratings.rating_of(workspace, caller.conversation) == (4, "Quick\nand kind")
+    assert await reads.rating(workspace, caller.conversation) == (4, "Quick\nand kind", "ended")
     assert await make.kinds() == before
 
 
@@ -40,7 +41,7 @@ async def test_another_workspace_has_no_such_conversation(caller):
     await caller.says("ada@example.com")
     await caller.post("end")
     with pytest.raises(ConversationNotFound):
-        await ratings.rate("ws_other", caller.conversation, 1, None)
+        await seen.rate("ws_other", caller.conversation, 1, None)
     assert tuple(await db.row(RATING)) == (None, None)
 
 

@@ -12,42 +12,15 @@ from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.flow.parse import parse_stored
 from leadwire.domain.bots.look import Look, stored
 from leadwire.domain.bots.schema import BotNotFound, ChatClosed, LiveBot, VersionNotFound, VisitorSession
-from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.plan import COLUMNS, Known
 from leadwire.domain.conversations.schema import AlreadyEnded, ConversationNotFound
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.leads.schema import StoredLead
-from leadwire.infrastructure import clock, cpu_work, db
-from leadwire.infrastructure.db.statements import if_given, named, param, sql, statement
-from leadwire.infrastructure.ids import is_id
+from leadwire.infrastructure import cpu_work, db
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import sql
 
-_BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
-_LISTED: Final = statement(
-    Bot.select(*schema.BotSummary.__struct_fields__)
-    .where(if_given(Bot.workspace_id, "workspace"))
-    .order_by("created_at", "id")
-)
-_LOOK: Final = statement(Bot.select("look").where(*_BOT))
-_REVISION: Final = statement(Bot.select("draft_revision").where(*_BOT))
-_HISTORY, _LIVE, _USED, _ORIGINS, _SCORES, _CONSENTS = named(__file__, "history live used origins scores consents")
-_CONSENTING: Final = statement(
-    Bot.select("draft")
-    .where(Bot.workspace_id == param("workspace"), Bot.draft.like("%consent%"))
-    .order_by("draft_saved_at", "id", ascending=False)
-    .limit(5)
-)
-_DETAIL: Final = statement(Bot.select(*schema.BotDetail.__struct_fields__).where(*_BOT))
-_OF_BOT: Final = (BotVersion.workspace_id == param("workspace"), BotVersion.bot_id == param("bot"))
-_VERSIONS: Final = statement(
-    BotVersion.select(*schema.BotVersion.__struct_fields__).where(*_OF_BOT).order_by("version", ascending=False)
-)
-_TWO_SOURCES: Final = statement(
-    BotVersion.select("version", "source")
-    .where(*_OF_BOT, param("version") >= BotVersion.version)
-    .order_by("version", ascending=False)
-    .limit(2)
-)
 # A visitor's session with its conversation and lead, and whether its network is blocked and its workspace suspended.
 _SESSION: Final = f"""
 SELECT v.workspace_id, v.state, c.seen_by_agent_seq, c.xmin,
@@ -58,94 +31,80 @@ FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
 _BY_TOKEN: Final = sql(f"{_SESSION} WHERE v.token_hash = :hash")
 _BY_START: Final = sql(f"{_SESSION} WHERE v.start_key = :key")
 _BY_CONVERSATION: Final = sql(f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation")
-_IDENTITY_SECRET: Final = statement(Bot.select("identity_secret").where(Bot.id == param("bot")))
-_BLOCKED_HERE: Final = BlockedVisitor.workspace_id == param("workspace")
-_BLOCKED: Final = statement(
-    BlockedVisitor.select("workspace_id").where(_BLOCKED_HERE, BlockedVisitor.address == param("address"))
-)
-_HAS_BLOCKED: Final = statement(
-    BlockedVisitor.select("address").where(_BLOCKED_HERE, BlockedVisitor.conversation_id == param("conversation_id"))
-)
-_FAQ: Final = statement(
-    FaqEntry.select(*schema.FaqEntry.__struct_fields__)
-    .where(FaqEntry.workspace_id == param("workspace"), FaqEntry.bot_id == param("bot"))
-    .order_by("created_at", "id")
-)
-
 _flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
 _FLOWS_CACHED: Final = 1000
 _NEWEST: Final = 2**31 - 1  # what the column holds
 
 
+@query()
 async def names(workspace: str) -> dict[str, str]:
     """Every bot's id and name, oldest first."""
-    return {bot.id: bot.name for bot in await listed(workspace)}
 
 
+@query()
 async def shown(workspace: str) -> list[schema.Bot]:
     """The bots of a workspace, oldest first, as /v1 shows them."""
-    return [_shown(one) for one in await listed(workspace)]
 
 
+@query(BotNotFound)
 async def one(workspace: str, bot_id: str) -> schema.Bot:
     """A bot, as /v1 shows it. Raise NotFound."""
-    if not is_id("bot", bot_id):
-        raise BotNotFound
-    return _shown(await detail(workspace, bot_id))
 
 
-def _shown(bot: schema.BotSummary) -> schema.Bot:
-    return schema.Bot(bot.id, bot.name, bot.published_version, bot.allowed_origins, bot.created_at)
-
-
+@query()
 async def listed(workspace: str | None) -> list[schema.BotSummary]:
     """The bots of a workspace, or (None, for operators) of all, oldest first."""
-    return [schema.BotSummary(*clock.texts(row)) for row in await _LISTED.rows(workspace=workspace)]
 
 
+@query(BotNotFound)
 async def detail(workspace: str, bot_id: str) -> schema.BotDetail:
     """A bot with its draft. Raise NotFound."""
-    return schema.BotDetail(*clock.texts(await _DETAIL.one(BotNotFound(), workspace=workspace, bot=bot_id)))
 
 
+@query(BotNotFound)
 async def revision(workspace: str, bot_id: str) -> int:
     """How often a bot's draft has been changed. Raise NotFound."""
-    return int((await _REVISION.one(BotNotFound(), workspace=workspace, bot=bot_id))[0])
 
 
+@query()
 async def is_used(workspace: str, bot_id: str) -> bool:
     """Whether a bot has conversations or leads."""
-    return bool(await _USED.value(workspace=workspace, bot=bot_id))
 
 
+@query()
 async def consenting(workspace: str) -> list[str]:
     """The drafts that seem to ask for a consent, at most five, the last saved first."""
-    return [row["draft"] for row in await _CONSENTING.rows(workspace=workspace)]
 
 
+@query(BotNotFound)
 async def history(workspace: str, bot_id: str) -> schema.History:
     """How far a bot's draft can be undone and redone. Raise NotFound."""
-    return schema.History(*await _HISTORY.one(BotNotFound(), workspace=workspace, bot=bot_id))
+
+
+@query(BotNotFound)
+async def _look(workspace: str, bot_id: str) -> str: ...
 
 
 async def look(workspace: str, bot_id: str) -> Look:
     """How a bot's chat looks. Raise NotFound."""
-    return stored((await _LOOK.one(BotNotFound(), workspace=workspace, bot=bot_id))["look"])
+    return stored(await _look(workspace, bot_id))
 
 
+@query()
 async def versions(workspace: str, bot_id: str) -> list[schema.BotVersion]:
     """Every published version of a bot, newest first."""
-    return [schema.BotVersion(*clock.texts(row)) for row in await _VERSIONS.rows(workspace=workspace, bot=bot_id)]
+
+
+@query()
+async def _sources(workspace: str, bot_id: str, version: int) -> dict[int, str]: ...
 
 
 async def source(workspace: str, bot_id: str, version: int) -> tuple[str, str]:
     """The text of a published flow, and that of the version before it (empty for the first). Raise NotFound."""
-    if not 0 < version <= _NEWEST:
+    sources = await _sources(workspace, bot_id, version) if 0 < version <= _NEWEST else {}
+    if version not in sources:
         raise VersionNotFound
-    found = await _TWO_SOURCES.rows(workspace=workspace, bot=bot_id, version=version)
-    if not found or found[0]["version"] != version:
-        raise VersionNotFound
-    return found[0]["source"], found[1]["source"] if len(found) > 1 else ""
+    return sources[version], next((text for other, text in sources.items() if other != version), "")
 
 
 async def flow(workspace: str, bot_id: str, version: int) -> Flow:
@@ -158,20 +117,21 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     return _flows.setdefault((workspace, bot_id, version), await cpu_work.of_text(text, parse_stored, text))
 
 
+@query(BotNotFound)
+async def _live(bot_id: str) -> tuple[str, int, str, str, bool]: ...
+
+
 async def live(bot_id: str) -> LiveBot:
     """A bot as visitors find it, by its id alone. Raise NotFound, also with nothing published; WorkspaceSuspended."""
-    if not is_id("bot", bot_id):
-        raise BotNotFound
-    workspace, version, color, look, suspended = await _LIVE.one(BotNotFound(), bot=bot_id)
+    workspace, version, color, look, suspended = await _live(bot_id)
     if suspended:
         raise await closed.reason(workspace, ChatClosed)
     return LiveBot(workspace, bot_id, version, color, await flow(workspace, bot_id, version), stored(look))
 
 
+@query()
 async def origins(bot_or_conversation: str) -> list[str]:
     """The websites that may show a bot, by its id or by that of a conversation with it."""
-    known = is_id("bot", bot_or_conversation) or is_id("conv", bot_or_conversation)
-    return (await _ORIGINS.value(id=bot_or_conversation) or []) if known else []
 
 
 async def session_by_token(token: str) -> VisitorSession | None:
@@ -205,39 +165,38 @@ async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSessi
     return await _session(row, before.flow)
 
 
+@query()
 async def identity_secret(bot_id: str) -> bytes | None:
     """What a website signs its visitors' identities with, sealed; None: nothing yet."""
-    sealed: bytes | None = await _IDENTITY_SECRET.value(bot=bot_id)
-    return sealed
 
 
+@query()
 async def is_blocked(workspace: str, address: bytes | None) -> bool:
     """Whether visitors from this network are blocked."""
-    return address is not None and await _BLOCKED.row(workspace=workspace, address=address) is not None
 
 
+@query()
 async def has_blocked(workspace: str, conversation_id: str) -> bool:
     """Whether somebody is blocked because of this conversation."""
-    return bool(await _HAS_BLOCKED.value(workspace=workspace, conversation_id=conversation_id))
 
 
+@query()
 async def faq(workspace: str, bot_id: str) -> list[schema.FaqEntry]:
     """What a bot has been taught, oldest first."""
-    return [schema.FaqEntry(*row) for row in await _FAQ.rows(workspace=workspace, bot=bot_id)]
 
 
+@query()
 async def score_of(workspace: str, lead_id: str) -> list[schema.ScoreEntry]:
     """Why a lead has its score: every rule that counted, oldest first.
 
     A lead who came back has entries of several conversations; the score is the highest sum of one of them, unless
     somebody has set it by hand.
     """
-    return [schema.ScoreEntry(*clock.texts(row)) for row in await _SCORES.rows(workspace=workspace, lead=lead_id)]
 
 
+@query()
 async def consents_of(workspace: str, lead_id: str) -> list[schema.Consent]:
     """What a lead has consented to, refused and withdrawn, newest first."""
-    return [schema.Consent(*clock.texts(row)) for row in await _CONSENTS.rows(workspace=workspace, lead=lead_id)]
 
 
 async def _session(row: db.Row, followed: Flow | None = None) -> VisitorSession:

@@ -22,19 +22,6 @@ class ChatClosed(WorkspaceSuspended, detail="This chat is closed."):
     """What visitors of a suspended workspace get."""
 
 
-class BotSummary(Struct, frozen=True):
-    """A bot in a list. `published_version` is null before the first publication, and while it is paused."""
-
-    id: str
-    workspace_id: str
-    name: str
-    published_version: int | None
-    created_at: str
-    allowed_origins: list[str]
-    paused_version: int | None
-    archived_at: str | None
-
-
 class Bot(Struct, frozen=True):
     """A bot, as /v1 shows it."""
 
@@ -50,6 +37,14 @@ class Bot(Struct, frozen=True):
     """Websites that may show it; `*` is any."""
     created_at: str
     """When it was made."""
+
+
+class BotSummary(Bot, frozen=True):
+    """A bot in a list of its workspace's people or of operators."""
+
+    workspace_id: str
+    paused_version: int | None
+    archived_at: str | None
 
 
 class BotDetail(BotSummary, frozen=True):

@@ -12,14 +12,14 @@ from leadwire.domain.conversations import schema
 from leadwire.domain.conversations.plan import COLUMNS, Known
 from leadwire.domain.conversations.schema import MAX_MESSAGES, Conversation, ConversationDetail, Status, StoredMessage
 from leadwire.domain.conversations.table import Conversation as Table
-from leadwire.domain.conversations.table import ConversationNote, Message, SavedReply
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.leads.reads import stored as stored_lead
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Keyset
 from leadwire.domain.listing.listing import Figures, Listing
 from leadwire.domain.listing.queries import PageQuery, SearchQuery
 from leadwire.domain.search import reads as documents_found
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.ids import is_id
 
@@ -81,59 +81,11 @@ _LIST: Final = _Conversations(
 )
 page, search, total, export = _LIST.page, _LIST.search, _LIST.total, _LIST.export
 filters, source = _NEWEST.used, _NEWEST.source
-# For each conversation its lead's name and the visitor's first message.
-_OPENERS: Final = sql("""
-SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON l.id = c.lead_id WHERE c.id = asked.id),
-    (SELECT left(content, 200) FROM message WHERE conversation_id = asked.id AND role = 'user'
-    ORDER BY conversation_id, seq LIMIT 1)
-FROM unnest(:conversation_ids::text[]) AS asked (id)""")
-
 _OF_LEAD: Final = statement(
     Table.select(*schema.LIST_COLUMNS.split(", ")).where(
         Table.workspace_id == param("workspace"), Table.lead_id == param("lead_id")
     )
 )
-_OF_CONVERSATION: Final = (
-    Message.workspace_id == param("workspace"),
-    Message.conversation_id == param("conversation_id"),
-)
-_MESSAGES: Final = sql("""
-SELECT id, role, content, created_at, seq, client_message_id,
-    (SELECT split_part(u.name, ' ', 1) FROM user_account u WHERE u.id = m.user_id) AS author
-FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversation_id AND seq > :after AND seq <= :until
-ORDER BY seq""")
-_AUTHORS: Final = sql("""
-SELECT m.id, coalesce(u.name, u.email_address) AS name FROM message m JOIN user_account u ON u.id = m.user_id
-WHERE m.workspace_id = :workspace AND m.conversation_id = :conversation_id AND m.role = 'agent'""")
-_MESSAGES_COUNT: Final = statement(
-    Table.select(Table.messages_count).where(
-        Table.workspace_id == param("workspace"), Table.id == param("conversation_id")
-    )
-)
-# The place of a visitor's message, and of their next one.
-_PLACES: Final = sql("""
-SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversation_id AND n.seq > m.seq
-    AND n.role = 'user') AS next
-FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversation_id
-  AND client_message_id = :client_message_id""")
-# What operators noted in a conversation for each other, oldest first. Never part of an event or of /v1.
-notes: Final = statement(
-    ConversationNote.select("id", "user_id", "content", "created_at")
-    .where(
-        ConversationNote.workspace_id == param("workspace"),
-        ConversationNote.conversation_id == param("conversation_id"),
-    )
-    .order_by("created_at", "id")
-).rows
-# Of a lead, in all their conversations, newest first.
-notes_of_lead: Final = sql("""
-SELECT n.id, n.user_id, n.content, n.created_at FROM conversation c JOIN conversation_note n ON n.conversation_id = c.id
-WHERE c.workspace_id = :workspace AND c.lead_id = :lead_id ORDER BY n.created_at DESC, n.id DESC LIMIT 50""").rows
-# The workspace's saved replies by name.
-saved_replies: Final = statement(
-    SavedReply.select("id", "name", "content").where(SavedReply.workspace_id == param("workspace")),
-    "ORDER BY lower(name), id",
-).rows
 _MINE: Final = "SELECT count(*) FROM conversation WHERE workspace_id = :workspace {bot}"
 # How many conversations began on each day (UTC); in how many a person was asked for. Each from one index.
 by_day: Final = Figures(f"{_MINE} AND {{on}}", by_day=True).rows
@@ -186,10 +138,13 @@ def variables(conversation: ConversationDetail) -> dict[str, Any]:
     return msgspec.json.decode(found) if isinstance(found, msgspec.Raw) else found
 
 
+@query()
 async def messages(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[StoredMessage]:
     """Return the messages after the place `after` and up to `until`, in order."""
-    found = await _MESSAGES.rows(workspace=workspace, conversation_id=conversation_id, after=after, until=until)
-    return [StoredMessage(*clock.texts(row)) for row in found]
+
+
+@query(schema.ConversationNotFound)
+async def _count(workspace: str, conversation_id: str) -> int: ...
 
 
 async def messages_page(
@@ -199,34 +154,57 @@ async def messages_page(
 
     Messages have the places 1 to n and are only ever added, so pages do not shift.
     """
-    missing = schema.ConversationNotFound()
-    if not is_id("conv", conversation_id):
-        raise missing
-    (total,) = await _MESSAGES_COUNT.one(missing, workspace=workspace, conversation_id=conversation_id)
-    first = (page - 1) * limit
+    total, first = await _count(workspace, conversation_id), (page - 1) * limit
     found = await messages(workspace, conversation_id, first, first + limit) if first < total else []
     return [schema.Message(one.id, one.role, one.content, one.created_at) for one in found], total
 
 
+@query()
 async def authors(workspace: str, conversation_id: str) -> dict[str, str]:
     """Return what the people are called who wrote messages, by the id of the message."""
-    found = await _AUTHORS.rows(workspace=workspace, conversation_id=conversation_id)
-    return {row["id"]: row["name"] for row in found}
+
+
+@query(schema.ConversationNotFound)
+async def rating(workspace: str, conversation_id: str) -> tuple[int | None, str | None, Status]:
+    """Return the visitor's rating, its comment, and the conversation's state. Raise ConversationNotFound."""
+
+
+@query()
+async def notes(workspace: str, conversation_id: str) -> list[db.Row]:
+    """Return what operators noted in a conversation for each other, oldest first. Never part of an event or of /v1."""
+
+
+@query()
+async def notes_of_lead(workspace: str, lead_id: str) -> list[db.Row]:
+    """Return the notes of all conversations of a lead, newest first."""
+
+
+@query()
+async def saved_replies(workspace: str) -> list[db.Row]:
+    """Return the workspace's saved replies by name."""
+
+
+@query()
+async def _places(workspace: str, conversation_id: str, client_message_id: str) -> tuple[int, int | None] | None: ...
 
 
 async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[StoredMessage] | None:
     """Return a visitor's message and all up to their next one; None when it has not been stored."""
-    found = await _PLACES.row(workspace=workspace, conversation_id=conversation_id, client_message_id=client_message_id)
-    if found is None:
+    places = await _places(workspace, conversation_id, client_message_id)
+    if places is None:
         return None
-    until = found["next"] - 1 if found["next"] else MAX_MESSAGES
-    return await messages(workspace, conversation_id, found["seq"] - 1, until)
+    seq, following = places
+    return await messages(workspace, conversation_id, seq - 1, following - 1 if following else MAX_MESSAGES)
+
+
+@query()
+async def _openers(ids: list[str]) -> list[tuple[str, str | None, str | None]]: ...
 
 
 async def openers(conversations: Sequence[Conversation]) -> dict[str, tuple[str | None, str]]:
     """Return by id the name of the lead that the visitor became, if any, and the visitor's first message."""
-    found = await _OPENERS.rows(conversation_ids=[one.id for one in conversations])
-    return {conversation_id: (lead, message or "") for conversation_id, lead, message in found}
+    rows = await _openers([one.id for one in conversations])
+    return {conversation_id: (lead, message or "") for conversation_id, lead, message in rows}
 
 
 def fill_in(content: str, name: str | None) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 from leadwire.domain.leads import merge
 from leadwire.domain.leads.schema import COLUMNS, LeadPatch, StoredLead, from_row
 from leadwire.infrastructure import db
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import sql
 
 # The lead of a bot with this e-mail address or, when there is none to compare, this phone number.
@@ -17,10 +18,6 @@ _ADDRESSED: Final = sql(_WITH_ADDRESS)
 _LOCK_ADDRESSED: Final = sql(f"{_WITH_ADDRESS} FOR UPDATE")
 # Takes turns: who waits sees whom the one before has made. Nothing in the table keeps two leads from having one number.
 _ONE_AT_A_TIME: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended(:bot_id || lower(:address), 0))")
-# The lead of the same bot that has this e-mail address.
-_HOLDER: Final = sql("""
-SELECT other.id FROM lead JOIN lead other USING (workspace_id, bot_id)
-WHERE workspace_id = :workspace AND lead.id = :lead_id AND lower(other.email) = lower(:email)""")
 
 
 async def holder(workspace: str, bot_id: str, found: LeadPatch) -> StoredLead | None:
@@ -36,6 +33,6 @@ async def holder(workspace: str, bot_id: str, found: LeadPatch) -> StoredLead | 
     return StoredLead(from_row(row[:-1]), row[-1]) if row else None
 
 
+@query()
 async def holder_of_email(workspace: str, lead_id: str, email: str) -> str | None:
     """Return the id of the lead of the same bot that has this address (compared without case)."""
-    return await _HOLDER.value(workspace=workspace, lead_id=lead_id, email=email)  # type: ignore[no-any-return]

@@ -12,6 +12,7 @@ from leadwire.domain.listing.queries import PageQuery, SearchQuery
 from leadwire.domain.search import documents
 from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
@@ -183,11 +184,6 @@ _FIND: Final = table.Lead.select(*COLUMNS.split(", "), table.Lead.version).where
 )
 _STORED: Final = statement(_FIND)
 _LOCKED: Final = statement(_FIND, "FOR UPDATE")
-# The custom fields of the newest leads.
-_FIELDS: Final = sql("""
-SELECT key, count(*) FROM (SELECT custom_fields FROM lead WHERE workspace_id = :workspace
-    ORDER BY created_at DESC, id DESC LIMIT 300) newest CROSS JOIN LATERAL json_object_keys(custom_fields) AS key
-GROUP BY key ORDER BY 2 DESC, 1 LIMIT 100""")
 # Each bot's lead with this e-mail address, by the index of bot and address.
 _WITH_EMAIL: Final = sql(f"""
 SELECT {COLUMNS} FROM (SELECT id AS bot FROM bot WHERE workspace_id = :workspace) bots
@@ -205,9 +201,9 @@ def place(lead: Lead) -> str:
     return _NEWEST.place({"created_at": clock.parse(lead.created_at), "id": lead.id})
 
 
+@query()
 async def field_names(workspace: str) -> list[str]:
     """Return the names of the custom fields of the newest leads, those first that most of them have."""
-    return [row["key"] for row in await _FIELDS.rows(workspace=workspace)]
 
 
 async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:

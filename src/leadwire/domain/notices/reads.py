@@ -8,38 +8,19 @@ from typing import Final
 from leadwire.delivery.endpoints.table import FAILING_DAYS
 from leadwire.domain.accounts import closed, tickets
 from leadwire.domain.accounts import reads as accounts
-from leadwire.domain.accounts.schema import Person
+from leadwire.domain.accounts.schema import Person, Role
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.schema import ConversationDetail, ConversationNotFound
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices.schema import MOST_DEAD, OFFERS, Address, Kind, Offer, by_default, offered
-from leadwire.domain.notices.table import NoticeAddress, NoticeChoice
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import sql
 
 TRANSCRIPT: Final = "transcript"
 """The purpose of a link to what was said."""
 _WHO: Final = {"bot": "Assistant", "agent": "Team", "user": "You"}
 
-_CHOSEN: Final = statement(
-    NoticeChoice.select("kinds").where(
-        NoticeChoice.workspace_id == param("workspace"), NoticeChoice.user_id == param("user")
-    )
-)
-_ADDRESSES: Final = statement(
-    NoticeAddress.select("id", "service", "host", "kinds", "error", "stopped_at")
-    .where(NoticeAddress.workspace_id == param("workspace"))
-    .order_by("id")
-)
-# What a workspace is called.
-_NAME: Final = sql("SELECT name FROM workspace WHERE id = :workspace")
-# The people of a workspace who are told of a kind.
-_RECIPIENTS: Final = sql("""
-SELECT u.id, u.email_address AS email, w.name AS workspace FROM user_account u JOIN workspace w ON w.id = u.workspace_id
-LEFT JOIN notice_choice c ON c.user_id = u.id
-WHERE u.workspace_id = :workspace AND u.role = ANY(:roles::text[])
-  AND CASE WHEN c.user_id IS NULL THEN u.role = ANY(:defaults::text[]) ELSE :kind = ANY(c.kinds) END
-ORDER BY u.id""")
 
 _UNTOLD: Final = """NOT EXISTS (SELECT 1 FROM notice n
     WHERE (n.kind, n.workspace_id, n.subject) = ('{}', found.workspace_id, found.id) AND n.state = found.state)"""
@@ -118,18 +99,22 @@ GROUP BY e.id ORDER BY count(*) DESC, e.id"""),
 }
 
 
+@query()
+async def _chosen(workspace: str, user_id: str) -> list[str] | None: ...
+
+
 async def shown(me: Person) -> list[tuple[Offer, bool]]:
     """What somebody can choose, and whether they get it; nothing where no mail is sent."""
     if not mail.enabled():
         return []
-    row = await _CHOSEN.row(workspace=me.workspace, user=me.user_id)
-    kinds = row["kinds"] if row else by_default(me.role)
+    kinds = await _chosen(me.workspace, me.user_id)
+    kinds = by_default(me.role) if kinds is None else kinds
     return [(offer, offer.kind in kinds) for offer in offered(me.role)]
 
 
+@query()
 async def addresses(workspace: str) -> list[Address]:
     """The addresses at Slack and Teams of a workspace."""
-    return [Address(*row) for row in await _ADDRESSES.rows(workspace=workspace)]
 
 
 async def due(kind: Kind) -> list[str]:
@@ -142,9 +127,9 @@ async def news(workspace: str, kind: Kind) -> list[db.Row]:
     return await _NEWS[kind].rows(workspace=workspace, **_bounds(kind))
 
 
+@query()
 async def name(workspace: str) -> str:
     """What a workspace is called."""
-    return str(await _NAME.value(workspace=workspace))
 
 
 def began(conversation: ConversationDetail) -> str:
@@ -169,9 +154,13 @@ async def transcript(ticket: str) -> dict[str, object]:
     return {"workspace": await name(workspace), "began": began(conversation), "said": said}
 
 
+@query()
+async def _recipients(workspace: str, kind: Kind, roles: list[Role], defaults: list[Role]) -> list[db.Row]: ...
+
+
 async def recipients(workspace: str, offer: Offer) -> list[db.Row]:
     """The people of a workspace who get a kind of notice."""
-    return await _RECIPIENTS.rows(workspace=workspace, roles=offer.roles, defaults=offer.defaults, kind=offer.kind)
+    return await _recipients(workspace, offer.kind, offer.roles, offer.defaults)
 
 
 def _bounds(kind: Kind) -> dict[str, str]:

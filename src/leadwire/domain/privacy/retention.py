@@ -14,7 +14,7 @@ from piccolo.table import Table
 from leadwire.delivery import erase
 from leadwire.delivery.envelope import KINDS as EVENTS
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.bots.changes import consents
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.privacy import changes, old, person
 from leadwire.domain.privacy.old import Old
@@ -151,7 +151,7 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
             return _Batch(len(found), (last, ""), len(found) < _BATCH)
         found = await old.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
         if found:
-            await consents.keep(workspace, found)
+            await visitor_sessions.keep_consents(workspace, found)
             await erase.erase_events(None, found, _OF_CONVERSATIONS)
             await person.erase(Person(workspace, conversations=found), said=True)
             await conversations.delete(workspace, found)

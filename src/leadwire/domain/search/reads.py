@@ -6,7 +6,6 @@ reads all entries of the rarest word before it finds anything; where that is in 
 PostgreSQL's statistics, it is not asked. So no word is slow, however often it occurs.
 """
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from leadwire.domain.listing.cursors import refused
 from leadwire.domain.listing.keyset import BY_TIME, Found, Keyset
 from leadwire.domain.search.query import MOST, Asked, Kind, terms
 from leadwire.infrastructure import db
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 
 FEW: Final = 2_000
@@ -27,9 +27,7 @@ BEHIND: Final = 10_000
 """Changes: some ten seconds of writing."""
 _front = 0  # where the oldest change that waits was last: below it there may be many that are gone (decision 30)
 
-_SOME, _ESTIMATE, _WAITING, _LEADS, _CONVERSATIONS, _NOTES = named(
-    __file__, "some estimate waiting leads conversations notes"
-)
+_SOME, _ESTIMATE, _WAITING = named(__file__, "some estimate waiting")
 
 
 class _Wanted(Struct, frozen=True):
@@ -118,23 +116,26 @@ async def page(workspace: str, kind: Kind, asked: Asked, after: str = "", limit:
     return await _NEWEST.page(workspace, structs.replace(wanted, ids=known), after, limit)
 
 
+@query()
+async def _leads(workspace: str, ids: list[str], pattern: str) -> list[db.Row]: ...
+
+
 async def leads(workspace: str, ids: list[str], asked: Asked) -> list[db.Row]:
     """Return these leads, in this order, with the custom fields that have one of the words; what has gone meanwhile is
     left out.
     """
-    return _in_order(ids, await _LEADS.rows(workspace=workspace, ids=ids, pattern=asked.pattern))
+    return await _leads(workspace, ids, asked.pattern)
 
 
+@query()
 async def notes(workspace: str, ids: list[str]) -> list[db.Row]:
     """Return these notes, in this order."""
-    return _in_order(ids, await _NOTES.rows(workspace=workspace, ids=ids))
+
+
+@query()
+async def _conversations(workspace: str, ids: list[str], pattern: str) -> list[db.Row]: ...
 
 
 async def conversations(workspace: str, ids: list[str], asked: Asked) -> list[db.Row]:
     """Return these conversations, in this order; `said` has role and text of messages with one of the words."""
-    return _in_order(ids, await _CONVERSATIONS.rows(workspace=workspace, ids=ids, pattern=asked.pattern))
-
-
-def _in_order(ids: list[str], rows: Iterable[db.Row]) -> list[db.Row]:
-    by_id = {row["id"]: row for row in rows}
-    return [by_id[subject] for subject in ids if subject in by_id]
+    return await _conversations(workspace, ids, asked.pattern)

@@ -5,6 +5,7 @@ import. `sql` takes text, for what the builder cannot say: CTEs, LATERAL, unnest
 Building a query takes some 300 us, filling in a statement about 1 us.
 """
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from piccolo.table import Table
 from leadwire.infrastructure.db import DB, Row
 
 _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
-_TITLE: Final = re.compile(r"^-- ([a-z0-9_]+): (.+)\n", re.MULTILINE)
+_TITLE: Final = re.compile(r"^-- ([a-z0-9_]+)(?:: (.+))?\n", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^ *--.*\n", re.MULTILINE)
 
 
@@ -93,16 +94,18 @@ def sql(text: str, *, after: int = 0) -> Statement:
     return Statement(placed, tuple(names))
 
 
+@functools.cache
 def load(module: str) -> dict[str, Statement]:
     """The statements of the file of SQL beside a module (its `__file__`), by name.
 
     Each begins with a line `-- name: what it does`, its name in small letters; other comments have lines of their own.
+    That of a `query`, whose docstring says what it does, has its name alone.
     """
     _, *parts = _TITLE.split(Path(module).with_suffix(".sql").read_text(encoding="utf-8"))
     found = {}
     for name, about, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         found[name] = sql(_COMMENT.sub("", text).strip())
-        found[name].about = about
+        found[name].about = about or ""
     return found
 
 

@@ -21,7 +21,7 @@ from leadwire.domain.bots.visitors.opening import BotConfig, opening
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations import reads as conversation_reads
-from leadwire.domain.conversations.changes import ratings, seen
+from leadwire.domain.conversations.changes import seen
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.domain.conversations.schema import ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
@@ -160,7 +160,7 @@ async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn
     """Rate a conversation that has ended. Rating it again replaces what was said before."""
     session = await _session(request, conversation_id)
     fields = body.fields(await body.json_object(request), NewRating)
-    await ratings.rate(*session.place, fields.rating, fields.comment.strip() or None)
+    await seen.rate(*session.place, fields.rating, fields.comment.strip() or None)
     return JSONResponse(runtime.turn_of(session, []))
 
 

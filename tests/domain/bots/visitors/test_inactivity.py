@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.bots.visitors import inactivity, runtime
+from leadwire.domain.bots import jobs as silence
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.infrastructure import clock, db
@@ -118,6 +119,6 @@ async def test_those_that_fail_or_rest_do_not_hide_the_others(live, db_clock):
     for _ in range(3):
         await Visitor(live).says("ada@example.com")
     await db_clock.forward(3600)
-    offers = await inactivity.silent()
+    offers = await silence.silent()
     await queue.add_all("silence", offers[:2])
-    assert await inactivity.silent() == offers[2:]
+    assert await silence.silent() == offers[2:]

@@ -1,9 +1,9 @@
-"""Every change of bots. In this file: drafts, versions, where they may be embedded, and their FAQ."""
+"""Every change of bots. In this file: versions, where they may be embedded, their FAQ, and their states."""
 
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,8 +17,9 @@ from leadwire.domain.bots.look import Look
 from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.bots.table import FAQ_WORDS, Bot, BotVersion, FaqEntry
 from leadwire.infrastructure import clock, cpu_work, db, ids, secret_box
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import Statement, insert, named, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
 
 MAX_ORIGINS: Final = 50
 LONGEST_DESCRIPTION: Final = 500
@@ -29,11 +30,6 @@ _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
 _LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).lock_rows("NO KEY UPDATE"))
 _OF_BOT: Final = BotVersion.bot_id == param("bot")
-# The next version of a bot, numbered from 1.
-_ADD_VERSION: Final = sql("""
-INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at, published_by, note)
-SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now, :user_id, :note
-FROM bot_version WHERE bot_id = :bot RETURNING version""")
 _SET_VERSION: Final = statement(
     Bot.update({Bot.published_version: param("version"), Bot.paused_version: None, Bot.archived_at: None}).where(*_BOT)
 )
@@ -45,17 +41,28 @@ _DESCRIBE: Final = statement(
 )
 _COUNT: Final = statement(Bot.count().where(Bot.workspace_id == param("workspace")))
 _COUNT_VERSIONS: Final = statement(BotVersion.count().where(BotVersion.workspace_id == param("workspace"), _OF_BOT))
+_OF_WORKSPACE: Final = FaqEntry.workspace_id == param("workspace")
+_COUNT_ENTRIES: Final = statement(FaqEntry.count().where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot")))
+(_ADD_VERSION,) = named(__file__, "add_version")
 _ADD_ENTRY: Final = sql(f"""
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
 SELECT :id, :workspace, :bot, question, answer, :now, {FAQ_WORDS}
 FROM (SELECT :question::text AS question, :answer::text AS answer) entry""")
-_OF_WORKSPACE: Final = FaqEntry.workspace_id == param("workspace")
-_COUNT_ENTRIES: Final = statement(FaqEntry.count().where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot")))
-_REMOVE_ENTRY: Final = statement(
-    FaqEntry.delete()
-    .where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot"), FaqEntry.id == param("id"))
-    .returning(FaqEntry.id)
-)
+Deed = Literal["paused", "resumed", "archived", "restored", "deleted"]
+
+_RETURNING: Final = "WHERE workspace_id = :workspace AND id = :bot RETURNING id"
+_PAUSE: Final = "paused_version = coalesce(published_version, paused_version), published_version = NULL"
+_DEEDS: Final[dict[Deed, Statement]] = {
+    "paused": sql(f"UPDATE bot SET {_PAUSE} {_RETURNING}"),
+    "resumed": sql(
+        "UPDATE bot SET published_version = coalesce(published_version, paused_version), paused_version = NULL,"
+        f" archived_at = NULL {_RETURNING}"
+    ),
+    "archived": sql(f"UPDATE bot SET {_PAUSE}, archived_at = now() {_RETURNING}"),
+    "restored": sql(f"UPDATE bot SET archived_at = NULL {_RETURNING}"),
+    "deleted": sql(f"DELETE FROM bot {_RETURNING}"),
+}
+DEEDS: Final[tuple[Deed, ...]] = tuple(_DEEDS)
 
 
 async def create(workspace: str, name: str) -> str:
@@ -188,9 +195,20 @@ async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str)
         await quotas.check(workspace, "faq_entries", _COUNT_ENTRIES, bot=bot_id)
 
 
-async def remove_faq_entry(workspace: str, bot_id: str, entry_id: str) -> None:
+@query("There is no such entry.")
+async def remove_faq_entry(workspace: str, bot_id: str, entry_id: str) -> bool:
     """Remove an entry. Raise NotFound."""
-    await _REMOVE_ENTRY.one(NotFound("There is no such entry."), workspace=workspace, bot=bot_id, id=entry_id)
+
+
+async def change_state(workspace: str, bot_id: str, deed: Deed) -> None:
+    """Do one of these to a bot. Repeated, it changes nothing. A deletion takes its versions, knowledge and figures.
+
+    Raise NotFound; Conflict when a bot is to be deleted that has conversations or leads, which have its name.
+    """
+    try:
+        await _DEEDS[deed].one(BotNotFound(), workspace=workspace, bot=bot_id)
+    except db.Orphaned:
+        raise Conflict("It has conversations or leads, which keep its name. Archive it instead.") from None
 
 
 def _is_origin(text: str) -> bool:

@@ -1,39 +1,17 @@
-"""How far both sides have read a conversation. The one who wrote is told at once; nothing of it is an event."""
+"""How far both sides have read a conversation, and what the visitor thought of it. The one who wrote is told at once;
+nothing of it is an event.
+"""
 
+from datetime import timedelta
 from typing import Any, Final
 
-from piccolo.columns import Column
+from leadwire.domain.conversations import pubsub, reads
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import Statement, named
+from leadwire.infrastructure.errors import Conflict
 
-from leadwire.domain.conversations import pubsub
-from leadwire.domain.conversations.table import Conversation
-from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import Statement, param, sql, statement
-
-
-def _further(column: Column) -> Statement:
-    """Note a place, unless it is behind the one that is known or behind the last message."""
-    return statement(
-        Conversation.update({column: param("seq")})
-        .where(
-            Conversation.workspace_id == param("workspace"),
-            Conversation.id == param("id"),
-            column < param("seq"),
-            Conversation.messages_count >= param("seq"),
-        )
-        .returning(column)
-    )
-
-
-_BY_VISITOR: Final = _further(Conversation.seen_by_visitor_seq)
-_BY_AGENT: Final = _further(Conversation.seen_by_agent_seq)
-# Who reads a conversation has seen where they were mentioned in it. The conversation is locked first, as by whoever
-# writes in it: the other way round the two could deadlock.
-_READ: Final = sql("""
-INSERT INTO conversation_read AS r (user_id, conversation_id, workspace_id, seq)
-SELECT :user_id, id, workspace_id, least(:seq::int, messages_count) FROM conversation
-WHERE workspace_id = :workspace AND id = :id FOR NO KEY UPDATE
-ON CONFLICT (user_id, conversation_id) DO UPDATE SET seq = greatest(r.seq, EXCLUDED.seq), mentioned_at = NULL
-WHERE r.seq < EXCLUDED.seq OR r.mentioned_at IS NOT NULL RETURNING 1""")
+_ACCEPTED: Final = timedelta(days=1)  # after the end
+_BY_VISITOR, _BY_AGENT, _READ, _RATE = named(__file__, "by_visitor by_agent read rate")
 
 
 async def by_visitor(workspace: str, conversation_id: str, seq: int) -> None:
@@ -44,11 +22,22 @@ async def by_visitor(workspace: str, conversation_id: str, seq: int) -> None:
 async def by_agent(workspace: str, conversation_id: str, user_id: str, seq: int) -> None:
     """Note that an operator has seen all messages up to the place `seq`, and the notes."""
     async with db.transaction():
-        if await _READ.rows(workspace=workspace, id=conversation_id, user_id=user_id, seq=seq):
-            pubsub.publish(workspace, conversation_id)  # for their other pages
+        await _note(_READ, workspace=workspace, id=conversation_id, seq=seq, user_id=user_id)  # for their other pages
         await _note(_BY_AGENT, workspace=workspace, id=conversation_id, seq=seq)
 
 
-async def _note(further: Statement, **values: Any) -> None:
-    if await further.rows(**values):
+async def rate(workspace: str, conversation_id: str, rating: int, comment: str | None) -> None:
+    """Store how a visitor rates a conversation that has ended, 1 to 5; the last rating counts.
+
+    Raise ConversationNotFound; Conflict while it goes on, and a day after its end: what was said may be erased then.
+    """
+    values = {"workspace": workspace, "id": conversation_id, "rating": rating, "comment": comment}
+    if not await _RATE.rows(**values, since=clock.now() - _ACCEPTED):
+        if (await reads.rating(workspace, conversation_id))[-1] == "ended":
+            raise Conflict("The conversation ended more than a day ago.", code="too_late")
+        raise Conflict("The conversation has not ended yet.", code="not_ended")
+
+
+async def _note(statement: Statement, **values: Any) -> None:
+    if await statement.rows(**values):
         pubsub.publish(values["workspace"], values["id"])

@@ -5,7 +5,7 @@ from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import changes, figures, reads
-from leadwire.domain.bots.changes import drafts, states
+from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.interfaces.web import flow_changes, security
@@ -40,10 +40,10 @@ async def create(context: PageContext) -> PageResponse:
 @action("/bots/{bot_id}/state", shown_on=builder.builder)
 async def change_state(context: PageContext, bot_id: str) -> PageResponse:
     """Pause, resume, archive, restore or delete a bot."""
-    deed = context.form.choice("to", states.DEEDS, "Choose what to do with the bot.")
+    deed = context.form.choice("to", changes.DEEDS, "Choose what to do with the bot.")
     async with context.change(f"bot.{deed}", bot_id):
         context.entry.detail = (await reads.detail(context.workspace, bot_id)).name
-        await states.change(context.workspace, bot_id, deed)
+        await changes.change_state(context.workspace, bot_id, deed)
     return context.redirect("/bots" if deed in ("archived", "deleted") else f"/bots/{bot_id}", f"The bot is {deed}.")
 
 

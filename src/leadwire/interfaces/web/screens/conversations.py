@@ -3,7 +3,6 @@
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import reads
-from leadwire.domain.conversations.changes import ratings
 from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.interfaces.web.faces import nickname
@@ -37,7 +36,7 @@ async def conversation(context: PageContext, conversation_id: str) -> PageRespon
         conversation=one,
         blocked=await bots.has_blocked(context.workspace, one.id),
         about=one.metadata,
-        rating=await ratings.rating_of(context.workspace, one.id),
+        rating=await reads.rating(context.workspace, one.id),
         variables=reads.variables(one),
         events=events,
         sent=await webhooks.states_of(context.workspace, [event.id for event in events]),

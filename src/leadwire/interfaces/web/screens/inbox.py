@@ -45,7 +45,7 @@ async def inbox(context: PageContext) -> PageResponse:
     lead = conversation.lead if conversation else None
     wanted = _wanted(context)
     context.note_read("conversation.read" if chosen else "inbox.read", chosen, wanted)
-    saved = await reads.saved_replies(workspace=workspace) if conversation else []
+    saved = await reads.saved_replies(workspace) if conversation else []
     picked = next((one["content"] for one in saved if one["id"] == context.query.text("say")), "")
     people = await accounts.users(workspace)
     lookers = pubsub.hub.lookers.of((workspace, chosen)) - {me}
@@ -65,7 +65,7 @@ async def inbox(context: PageContext) -> PageResponse:
         colleagues=[person for person in people if has_role(person.role, "agent")],
         looking=[one.called for one in people if one.id in lookers],
         authors=await reads.authors(workspace, chosen) if conversation else {},
-        notes=await reads.notes(workspace=workspace, conversation_id=chosen) if conversation else [],
+        notes=await reads.notes(workspace, chosen) if conversation else [],
         version=(await leads.stored(workspace, lead.id)).version if lead else 0,
         points=await bots.score_of(workspace, lead.id) if lead else [],
         mailable=lead is not None and lead.email is not None and mail.enabled(),

@@ -62,7 +62,7 @@ async def add_lead(context: PageContext, conversation_id: str) -> PageResponse:
 
 @screen("/inbox/replies", role="agent")
 async def saved_replies(context: PageContext) -> PageResponse:
-    return await context.render("inbox/replies.html", replies=await reads.saved_replies(workspace=context.workspace))
+    return await context.render("inbox/replies.html", replies=await reads.saved_replies(context.workspace))
 
 
 @action("/inbox/replies", role="agent", shown_on=saved_replies, audit="saved_reply.added")

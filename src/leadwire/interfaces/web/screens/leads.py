@@ -6,7 +6,7 @@ import msgspec
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.bots.changes import consents
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bulk_changes import reads as bulk_changes
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, fields, history, reads
@@ -94,7 +94,7 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
         sent=await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
         bots=names,
         bot=names.get(one.bot_id, one.bot_id),
-        notes=await conversations.notes_of_lead(workspace=context.workspace, lead_id=one.id),
+        notes=await conversations.notes_of_lead(context.workspace, one.id),
         who=await _actors(context.workspace),
         name=one.name or _way(one),
         way=_way(one),
@@ -135,7 +135,7 @@ async def erase(context: PageContext, lead_id: str) -> PageResponse:
 async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) -> PageResponse:
     """The person has said that they do not consent any more."""
     context.entry.detail = consent_id
-    await consents.withdraw(context.workspace, lead_id, consent_id, context.me.user_id)
+    await visitor_sessions.withdraw_consent(context.workspace, lead_id, consent_id, context.me.user_id)
     return context.redirect(f"/leads/{lead_id}", "The withdrawal is recorded.")
 
 

@@ -1,0 +1,11 @@
+-- silent: conversations to be nudged or ended
+-- After a nudge the rest of the minutes runs from it. Every message sets `updated_at`.
+SELECT c.id, c.workspace_id, c.bot_id, c.flow_version, over.so AS over, c.updated_at
+FROM conversation c JOIN visit v ON v.conversation_id = c.id,
+LATERAL (SELECT now() - c.updated_at > CASE
+    WHEN c.status = 'handoff' THEN interval '24 hours'
+    WHEN v.nudged_at >= c.updated_at THEN (v.inactivity_minutes - v.nudge_minutes) * interval '1 minute'
+    ELSE v.inactivity_minutes * interval '1 minute' END AS so) over
+WHERE c.status <> 'ended' AND c.snoozed_until IS NULL AND c.updated_at < now() - interval '1 minute'
+  AND (over.so OR c.status = 'active' AND v.nudged_at IS NULL
+       AND now() - c.updated_at > v.nudge_minutes * interval '1 minute')

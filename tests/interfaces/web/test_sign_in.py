@@ -91,6 +91,15 @@ async def test_signing_in_makes_a_new_token_and_ends_the_old_session(admin):
     assert await sessions() == 1
 
 
+async def test_whoever_joins_in_a_browser_of_somebody_else_is_told_and_ends_their_session(admin, workspace):
+    assert await sessions() == 1
+    link = f"/join/{await team.invite(workspace, 'grace@example.org', 'agent')}"
+    assert "You are signed in as ada@example.org." in await admin.open(link)
+    await admin.fill(link, password=PASSWORD, name="Grace")
+    assert await sessions() == 1
+    assert await db.value("SELECT name FROM user_account JOIN user_session s ON s.user_id = user_account.id") == "Grace"
+
+
 async def test_a_token_that_somebody_planted_is_never_adopted(admin, stranger):
     planted = {"Cookie": "leadwire=planted"}
     done = await stranger.post("/sign-in", data={"email": "ada@example.org", "password": PASSWORD}, headers=planted)

@@ -24,23 +24,18 @@ def form_page(request: Asked, template: str, refusal: DomainError | None = None,
 
 
 async def go_on(request: Asked, token: str, onward: str) -> PageResponse:
-    """Go on under this token, or none; the session that the browser brought along ends."""
+    """Go on under this token, or none; the session that the browser brought along ends, and the browser is known."""
     await sessions.end(security.session_token(request))
-    return let_in(request, token, onward)
-
-
-def browser(request: Asked) -> Browser:
-    """Return what the request comes from."""
-    return Browser(address(request), request.headers.get("user-agent", ""), security.browser_mark(request))
-
-
-def let_in(request: Asked, token: str, onward: str) -> PageResponse:
-    """Go on under this token, or none; the browser is known from now on."""
     response = redirect(onward)
     security.set_session(response, request, token)
     if token:
         security.set_browser_mark(response, request)
     return response
+
+
+def browser(request: Asked) -> Browser:
+    """Return what the request comes from."""
+    return Browser(address(request), request.headers.get("user-agent", ""), security.browser_mark(request))
 
 
 async def sent_form(request: Asked) -> forms.Form:

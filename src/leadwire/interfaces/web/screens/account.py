@@ -97,7 +97,7 @@ async def joined(request: public.Asked) -> PageResponse:
         raise
     except DomainError as refusal:
         return await _join_form(request, refusal, email=form.text("email"), name=form.text("name"))
-    return public.let_in(request, token, "/")
+    return await public.go_on(request, token, "/")
 
 
 @screen(routes.CONFIRM)
@@ -137,7 +137,7 @@ async def account(context: PageContext) -> PageResponse:
 @action("/account/workspaces/{user_id}", role="viewer", shown_on=account)
 async def switch(context: PageContext, user_id: str) -> PageResponse:
     """On in another workspace, under another session."""
-    return public.let_in(context.request, await sessions.switch(context.me, user_id), "/")
+    return await public.go_on(context.request, await sessions.switch(context.me, user_id), "/")
 
 
 @action("/account/password", role="viewer", shown_on=account)
@@ -241,8 +241,8 @@ async def _sign_in_form(
 
 
 async def _join_form(request: public.Asked, refusal: DomainError | None = None, **said: str) -> PageResponse:
-    token = request.path_params["token"]
-    values = {"offer": await reads.offer(token), "email": "", "name": "", "token": token, **said}
+    token, me = request.path_params["token"], await sessions.person(security.session_token(request), address(request))
+    values = {"offer": await reads.offer(token), "email": "", "name": "", "token": token, "me": me, **said}
     return public.form_page(request, "public/join.html", refusal, **values)
 
 

@@ -65,6 +65,10 @@ def test_the_figures_are_those_of_the_lines():
     assert f"has {sum(told.values())} requirements" in ASVS
 
 
+def test_what_is_open_says_why():
+    assert [ids for ids, verdict, text in ROWS if verdict == "open" and not re.search(r" Why: \S", text)] == []
+
+
 def test_what_is_held_names_a_test():
     assert len(ROWS) > 100
     assert [ids for ids, verdict, text in ROWS if verdict == "held" and "::test_" not in text] == []

@@ -263,6 +263,15 @@ async def test_what_failed_is_in_the_audit_log(stranger, provider, liar):
     assert await db.value("SELECT subject FROM audit_entry") == "Acme ID"
 
 
+async def test_after_the_life_of_a_session_the_provider_is_asked_anew(stranger, provider, liar):
+    await through(stranger, provider, liar)
+    assert (await stranger.get("/account")).status_code == 200
+    await db.rows("UPDATE user_session SET created_at = created_at - interval '15 days'")
+    assert (await stranger.get("/account")).headers["location"].startswith("/sign-in?")
+    await through(stranger, provider, liar)
+    assert (await stranger.get("/account")).status_code == 200
+
+
 async def test_the_session_from_before_ends(stranger, provider, liar):
     for _ in range(2):
         await through(stranger, provider, liar)

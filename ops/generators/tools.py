@@ -5,6 +5,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from leadwire import __version__
+from ops.generators.documents import programs
+
 _CLIENTS: Final = Path(__file__).with_name("clients")
 _UV_RUN: Final = ("uv", "run", "--quiet", "--no-project")
 
@@ -26,6 +29,12 @@ def _text(name: str) -> str:
 def _npx(package: str, *arguments: str) -> tuple[str, ...]:
     return ("npx", "--yes", package, *arguments)
 
+
+# With the client as it is served; the cache may have one of another server that had this port.
+_PYRIGHT: Final = f"""{" ".join(_UV_RUN)} --refresh-package leadwire-client --with pyright==1.1.414 --with psycopg \\
+    --with "leadwire-client[ed25519] @ $URL/clients/leadwire_client-{__version__}-py3-none-any.whl" pyright"""
+# But for what blocks of one page do, as each stands by itself: they import again, and show values that nobody uses.
+_STRICT: Final = '{"typeCheckingMode": "strict", "reportDuplicateImport": false, "reportUnusedVariable": false}'
 
 TOOLS: Final = (
     Tool("redocly", ("npx",), (_npx("@redocly/cli@2.77.0", "lint", "openapi.json"),)),
@@ -100,5 +109,11 @@ TOOLS: Final = (
             ("node", "check.js"),
         ),
         {"check.ts": _text("openapi_fetch.ts"), "package.json": '{"type": "module", "private": true}'},
+    ),
+    Tool(
+        "pyright",
+        ("uv",),
+        (("sh", "-c", _PYRIGHT),),
+        {**programs(), "pyrightconfig.json": _STRICT},
     ),
 )  # fmt: skip

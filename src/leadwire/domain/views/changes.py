@@ -6,26 +6,24 @@ from urllib.parse import parse_qsl
 from leadwire.domain.accounts import quotas
 from leadwire.domain.views.table import LeadView
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import columns, insert, sql
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import columns, insert, named
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
 
 MOST_COLUMNS: Final = 6
 _MOST_VIEWS: Final = 50  # of a person, and of everybody together
 _LONGEST_NAME: Final = 60
 
-# The columns of a person are kept under no name.
-_CHOOSE: Final = sql("""
-INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
-VALUES (:id, :workspace, :user_id, '', '', :columns, :now)
-ON CONFLICT (workspace_id, coalesce(user_id, ''), lower(name)) DO UPDATE SET columns = excluded.columns""")
 _SAVE: Final = insert(*columns(LeadView, "id workspace_id user_id name query columns created_at"))
-_COUNT: Final = sql("""
-SELECT count(*) FROM lead_view WHERE workspace_id = :workspace AND user_id IS NOT DISTINCT FROM :user_id""")
-_REMOVE: Final = sql("""
-DELETE FROM lead_view WHERE workspace_id = :workspace AND id = :id
-  AND (user_id = :user_id OR (user_id IS NULL AND :shared)) RETURNING name""")
-_QUERIES: Final = sql("SELECT id, query FROM lead_view WHERE workspace_id = :workspace AND query <> ''")
-_ERASE: Final = sql("DELETE FROM lead_view WHERE workspace_id = :workspace AND id = ANY(:ids::text[])")
+_CHOOSE, _COUNT = named(__file__, "choose count")
+
+
+@query()
+async def _queries(workspace: str) -> dict[str, str]: ...
+
+
+@query()
+async def _erase(workspace: str, ids: list[str]) -> None: ...
 
 
 async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> None:
@@ -52,18 +50,17 @@ async def save(workspace: str, user_id: str, name: str, query: str, chosen: list
     return view_id
 
 
+@query("There is no such view.")
 async def remove(workspace: str, user_id: str, view_id: str, *, shared: bool) -> str:
     """Remove a view of this person, or with `shared` one of everybody. Return its name. Raise NotFound."""
-    missing = NotFound("There is no such view.")
-    return str((await _REMOVE.one(missing, workspace=workspace, id=view_id, user_id=user_id, shared=shared))["name"])
 
 
 async def erase(workspace: str, *addresses: str | None) -> None:
     """Remove the views that filter for exactly one of a person's addresses or numbers, in any case."""
     texts = {address.casefold() for address in addresses if address}
-    rows = await _QUERIES.rows(workspace=workspace)
-    named = [id_ for id_, query in rows if texts & {value.casefold() for _, value in parse_qsl(query)}]
-    await _ERASE.rows(workspace=workspace, ids=named)
+    queries = await _queries(workspace)
+    views = [view for view, text in queries.items() if texts & {value.casefold() for _, value in parse_qsl(text)}]
+    await _erase(workspace, views)
 
 
 def _columns(columns: list[str]) -> list[str]:

@@ -12,9 +12,9 @@ from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.builder.rewriting import DEEP, rewritten
 from leadwire.domain.bots.flow.parse import LARGEST, read
 from leadwire.domain.bots.schema import BotNotFound
-from leadwire.domain.bots.table import Bot
 from leadwire.infrastructure import clock, cpu_work, db
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import named, sql
 from leadwire.infrastructure.errors import Conflict, Invalid, Unavailable
 
 KEPT: Final = 50
@@ -23,23 +23,6 @@ _KEPT_BYTES: Final = 2_000_000  # of the drafts before, and of those after, unle
 
 _TRIES: Final = 20
 
-_LOCK: Final = statement(
-    Bot.select("draft", "draft_revision", "draft_authors")
-    .where(Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
-    .lock_rows("NO KEY UPDATE")  # visitors can begin conversations meanwhile, which refer to the bot
-)
-_READ: Final = statement(
-    Bot.select("draft", "draft_revision", "draft_authors").where(
-        Bot.workspace_id == param("workspace"), Bot.id == param("bot")
-    )
-)
-# The new draft; what it was before is kept, as far as there is room.
-_SAVE: Final = sql("""
-UPDATE bot SET draft = :draft, draft_revision = draft_revision + 1, draft_saved_at = :now, draft_saved_by = :user,
-    draft_authors = :authors, draft_redo = '{}',
-    draft_undo = CASE WHEN draft IS NULL THEN draft_undo
-        ELSE (draft_undo || draft)[greatest(1, cardinality(draft_undo) + 2 - :kept) :] END
-WHERE workspace_id = :workspace AND id = :bot""")
 # Takes the latest of the kept drafts back as the draft, which is kept on the other side: it is no tab's own any more.
 _MOVE: Final = """
 UPDATE bot SET draft = {0}[cardinality({0})], draft_revision = draft_revision + 1, draft_saved_at = :now,
@@ -47,13 +30,16 @@ UPDATE bot SET draft = {0}[cardinality({0})], draft_revision = draft_revision + 
 WHERE workspace_id = :workspace AND id = :bot AND cardinality({0}) > 0 RETURNING id"""
 _UNDO: Final = sql(_MOVE.format("draft_undo", "draft_redo"))
 _REDO: Final = sql(_MOVE.format("draft_redo", "draft_undo"))
-# The bytes of all flows of a workspace: drafts and published versions.
-COUNT_BYTES: Final = sql("""
-SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
-    SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
-FROM bot b WHERE b.workspace_id = :workspace""")
-
+_SAVE, COUNT_BYTES = named(__file__, "save count_bytes")
 Edit = Callable[[Draft], Draft]
+
+
+@query(BotNotFound)
+async def _read(workspace: str, bot_id: str) -> tuple[str | None, int, str]: ...
+
+
+@query(BotNotFound)
+async def _lock(workspace: str, bot_id: str) -> tuple[str | None, int]: ...
 
 
 async def replace(
@@ -72,7 +58,7 @@ async def keep(
     Raise NotFound, QuotaExceeded; Conflict when the draft has changed since its `revision`, if that is given.
     """
     async with db.transaction():
-        before, at, _ = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+        before, at = await _lock(workspace, bot_id)
         if revision not in (None, at) and before != source:
             raise Conflict("The draft has changed since you opened it.", code="draft_changed")
         await _save(workspace, bot_id, source, user_id, {})
@@ -90,7 +76,7 @@ async def edit(
     """
     author = f"{user_id} {tab}"
     for _ in range(_TRIES):
-        before, revision, authors = await _READ.one(BotNotFound(), workspace=workspace, bot=bot_id)
+        before, revision, authors = await _read(workspace, bot_id)
         if before is None:
             raise Conflict("There is no draft to edit.", code="no_draft")
         known = msgspec.json.decode(authors, type=dict[str, str])
@@ -103,7 +89,7 @@ async def edit(
         if source == before:
             return None
         async with db.transaction():
-            _, at, _ = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+            _, at = await _lock(workspace, bot_id)
             if at == revision:
                 return await _save(workspace, bot_id, source, user_id, _authors(known, old, new, author))
     raise Unavailable("Others change this draft again and again. Try again.")

@@ -17,8 +17,9 @@ from leadwire.domain.conversations.changes import seen
 from leadwire.domain.conversations.schema import MAX_TEXT, AlreadyEnded, ConversationNotFound, NewMessage, StoredMessage
 from leadwire.domain.conversations.table import Conversation, ConversationNote, SavedReply
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import insert, named, param, statement
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
 
 _MOST_REPLIES: Final = 100  # in a workspace
 _LONGEST_NAME: Final = 60
@@ -40,19 +41,10 @@ _FREE: Final[dict[str, Any]] = {"assigned_to": None, "assigned_at": None, "end_d
 _GIVE_BACK: Final = statement(Conversation.update(status="active", **_FREE, updated_at=param("now")).where(*_ONE))
 _TAG: Final = statement(Conversation.update(tags=param("tags")).where(*_ONE))
 _TAGS: Final = statement(Conversation.select("tags").where(*_ONE))
-# Lets operators see that a note mentions them.
-_MENTIONED: Final = sql("""
-INSERT INTO conversation_read (user_id, conversation_id, workspace_id, mentioned_at)
-SELECT user_id, :id, :workspace, :at FROM unnest(:users::text[]) AS mentioned (user_id)
-ON CONFLICT (user_id, conversation_id) DO UPDATE SET mentioned_at = EXCLUDED.mentioned_at""")
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
 _ADD_REPLY: Final = insert(*SavedReply.all_columns())
 _COUNT_REPLIES: Final = statement(SavedReply.count().where(SavedReply.workspace_id == param("workspace")))
-_REMOVE_REPLY: Final = statement(
-    SavedReply.delete()
-    .where(SavedReply.workspace_id == param("workspace"), SavedReply.id == param("id"))
-    .returning(SavedReply.name)
-)
+(_ADD_MENTION,) = named(__file__, "mention")
 
 
 async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: str | None = None) -> None:
@@ -112,7 +104,7 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
         )  # fmt: skip
         if others:
             users = [other.id for other in others]
-            await _MENTIONED.rows(workspace=workspace, id=conversation_id, users=users, at=now)
+            await _ADD_MENTION.rows(workspace=workspace, id=conversation_id, users=users, at=now)
     return others
 
 
@@ -168,10 +160,9 @@ async def add_reply(workspace: str, name: str, content: str) -> str:
     return reply_id
 
 
+@query("There is no such reply.")
 async def remove_reply(workspace: str, reply_id: str) -> str:
     """Remove a saved reply. Return its name. Raise NotFound."""
-    removed = await _REMOVE_REPLY.one(NotFound("There is no such reply."), workspace=workspace, id=reply_id)
-    return str(removed["name"])
 
 
 async def _give(workspace: str, conversation_id: str, by: str, to: str, held_by: str | None, reason: str) -> None:

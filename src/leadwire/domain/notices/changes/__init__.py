@@ -3,6 +3,7 @@
 """
 
 from collections.abc import Collection, Iterable
+from datetime import timedelta
 from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
@@ -14,7 +15,8 @@ from leadwire.domain.notices.changes import addresses
 from leadwire.domain.notices.schema import MENTIONS, OFFERS, Kind, by_default
 from leadwire.domain.notices.table import NoticeChoice
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import columns, insert, sql
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Invalid
 from leadwire.infrastructure.rate_limit import RateLimit
 
@@ -23,33 +25,26 @@ _CHOOSE: Final = insert(
     *columns(NoticeChoice, "user_id workspace_id kinds"),
     end="ON CONFLICT (user_id) DO UPDATE SET kinds = EXCLUDED.kinds",
 )
-# Takes one kind from those that somebody gets. Returns whether there is such a person.
-_DROP: Final = sql("""
-INSERT INTO notice_choice (user_id, workspace_id, kinds)
-SELECT u.id, u.workspace_id, array_remove(CASE u.role WHEN 'admin' THEN :admin::text[] WHEN 'agent' THEN :agent::text[]
-    ELSE :viewer::text[] END, :kind)
-FROM user_account u WHERE u.workspace_id = :workspace AND u.id = :user
-ON CONFLICT (user_id) DO UPDATE SET kinds = array_remove(notice_choice.kinds, :kind)
-RETURNING (SELECT email_address FROM user_account u WHERE u.id = user_id)""")
-# Begins a mail, unless there was one a short while ago or the workspace is deleted. Of two who try at once, one gets a
-# row.
-_BEGIN: Final = sql("""
-INSERT INTO notice (kind, workspace_id, subject, at) SELECT :kind, id, '', now() FROM workspace WHERE id = :workspace
-ON CONFLICT (kind, workspace_id, subject) DO UPDATE SET at = now(), before = notice.at
-    WHERE notice.at <= now() - :pause::interval
-RETURNING 1""")
-_REMEMBER: Final = sql("""
-INSERT INTO notice (kind, workspace_id, subject, state, at)
-SELECT :kind, :workspace, subject, state, now() FROM unnest(:subjects::text[], :states::text[]) AS told (subject, state)
-ON CONFLICT (kind, workspace_id, subject) DO UPDATE SET state = EXCLUDED.state, at = EXCLUDED.at""")
-# Deletes what is kept of endpoints that were removed or disabled by a person, or work, and of visitors who no longer
-# wait: nothing more will be told of them, or it will be told anew.
-forget: Final = sql("""
-DELETE FROM notice n WHERE n.subject <> '' AND (n.state = 'working' OR CASE n.kind
-    WHEN 'waiting' THEN NOT EXISTS (SELECT 1 FROM conversation c
-        WHERE c.id = n.subject AND c.status = 'handoff' AND c.assigned_to IS NULL)
-    ELSE NOT EXISTS (SELECT 1 FROM webhook_endpoint e
-        WHERE e.id = n.subject AND (e.enabled OR e.disabled_reason IN ('gone', 'failing'))) END)""").rows
+
+(_DROP,) = named(__file__, "drop")
+
+
+@query()
+async def _begin(workspace: str, kind: Kind, pause: timedelta) -> bool:
+    """Begin a mail, unless there was one a short while ago or the workspace is deleted. Of two who try at once, one
+    can.
+    """
+
+
+@query()
+async def _remember(workspace: str, kind: Kind, subjects: list[str], states: list[str]) -> None: ...
+
+
+@query()
+async def forget() -> None:
+    """Delete what is kept of endpoints that were removed or disabled by a person, or work, and of visitors who no
+    longer wait: nothing more will be told of them, or it will be told anew.
+    """
 
 
 async def choose(workspace: str, user_id: str, kinds: Collection[str]) -> None:
@@ -79,14 +74,14 @@ async def tell(workspace: str, kind: Kind) -> int:
     if kind == "waiting" and await accounts.agent_online(workspace):
         return 0
     async with db.transaction():
-        if await _BEGIN.row(workspace=workspace, kind=kind, pause=offer.pause) is None:
+        if not await _begin(workspace, kind, offer.pause):
             return 0
         news = await reads.news(workspace, kind)
         if not news:
             return 0
         states = {row["id"]: row["state"] for row in news if row["state"]}
         if states:
-            await _REMEMBER.rows(workspace=workspace, kind=kind, subjects=list(states), states=list(states.values()))
+            await _remember(workspace, kind, list(states), list(states.values()))
         await events.record(workspace, kind, news)
         people, values = await reads.recipients(workspace, offer), texts.VALUES[kind](news)
         await addresses.queue(workspace, kind, values)

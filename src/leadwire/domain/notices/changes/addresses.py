@@ -25,7 +25,8 @@ from leadwire.domain.notices import reads, texts
 from leadwire.domain.notices.schema import SERVICES, TO_ADDRESSES, Kind, Service
 from leadwire.domain.notices.table import NoticeAddress
 from leadwire.infrastructure import clock, db, ids, jobs, secret_box, settings
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import columns, insert, named, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, RateLimited, invalid_field
 from leadwire.infrastructure.jobs import Again, Offer
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -41,22 +42,12 @@ _HEADERS: Final = [("content-type", "application/json"), ("user-agent", "Leadwir
 _MISSING: Final = NotFound("There is no such address.")
 _COUNT: Final = statement(NoticeAddress.count().where(NoticeAddress.workspace_id == param("workspace")))
 _ADD: Final = insert(*columns(NoticeAddress, "id workspace_id service host url kinds created_at"))
-_REMOVE: Final = statement(
-    NoticeAddress.delete()
-    .where(NoticeAddress.workspace_id == param("workspace"), NoticeAddress.id == param("id"))
-    .returning(NoticeAddress.service, NoticeAddress.host)
-)
 _ONE: Final = sql("SELECT id, service, url FROM notice_address WHERE workspace_id = :workspace AND id = :id")
-# Lets a message wait at each address that has chosen its kind. Where too many wait, the oldest are left out.
-_QUEUE: Final = sql("""
-UPDATE notice_address SET pending = (pending || :text::text)[greatest(1, cardinality(pending) + 2 - :most::int):]
-WHERE workspace_id = :workspace AND :kind = ANY(kinds) AND stopped_at IS NULL RETURNING id""")
-_NEXT: Final = sql("SELECT id, workspace_id, service, url, pending[1] AS text FROM notice_address WHERE id = :id")
-# Notes what came of an attempt to send the first message, unless it is another by now.
-_NOTE: Final = sql("""
-UPDATE notice_address SET error = :error, stopped_at = CASE WHEN :gone::bool THEN now() END,
-    pending = CASE WHEN :gone THEN '{}' WHEN :ended::bool THEN pending[2:] ELSE pending END
-WHERE id = :id AND pending[1] = :text RETURNING 1""")
+_QUEUE, _NOTE = named(__file__, "queue note")
+
+
+@query()
+async def _next(address_id: str) -> db.Row | None: ...
 
 
 async def add(workspace: str, service: Service, url: str, kinds: Sequence[str]) -> tuple[str, str]:
@@ -76,10 +67,9 @@ async def add(workspace: str, service: Service, url: str, kinds: Sequence[str]) 
     return made, host
 
 
+@query("There is no such address.")
 async def remove(workspace: str, address_id: str) -> tuple[str, str]:
     """Remove an address, with what waits for it. Return its service and host. Raise NotFound."""
-    service, host = await _REMOVE.one(_MISSING, workspace=workspace, id=address_id)
-    return service, host
 
 
 async def test(workspace: str, address_id: str) -> str:
@@ -106,7 +96,7 @@ async def queue(workspace: str, kind: Kind, values: texts.Values) -> None:
 
 async def send_next(address_id: str, failed: int) -> Again | None:
     """Send the first message that waits for an address, which has `failed` so many times. Return None when none is."""
-    row = await _NEXT.row(id=address_id)
+    row = await _next(address_id)
     if row is None or row["text"] is None:
         return None
     status, said = await _send(row, row["text"])

@@ -1,0 +1,18 @@
+-- read
+SELECT draft, draft_revision, draft_authors FROM bot WHERE workspace_id = :workspace AND id = :bot_id
+
+-- lock
+-- Visitors can begin conversations meanwhile, which refer to the bot.
+SELECT draft, draft_revision FROM bot WHERE workspace_id = :workspace AND id = :bot_id FOR NO KEY UPDATE
+
+-- save: the new draft; what it was before is kept, as far as there is room
+UPDATE bot SET draft = :draft, draft_revision = draft_revision + 1, draft_saved_at = :now, draft_saved_by = :user,
+    draft_authors = :authors, draft_redo = '{}',
+    draft_undo = CASE WHEN draft IS NULL THEN draft_undo
+        ELSE (draft_undo || draft)[greatest(1, cardinality(draft_undo) + 2 - :kept) :] END
+WHERE workspace_id = :workspace AND id = :bot
+
+-- count_bytes: the bytes of all flows of a workspace: drafts and published versions
+SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
+    SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
+FROM bot b WHERE b.workspace_id = :workspace

@@ -13,7 +13,7 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.exports import changes, messages
+from leadwire.domain.exports import changes, reads
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.listing import keyset
@@ -30,8 +30,8 @@ from tests.waiting import eventually
 def two_at_a_time(monkeypatch):
     """Two rows at a time, so that a few are many."""
     monkeypatch.setattr(keyset, "AT_ONCE", 2)
-    monkeypatch.setattr(messages, "_AT_ONCE", 2)
-    monkeypatch.setattr(messages, "_PAGE", messages._PAGE.replace("LIMIT 500", "LIMIT 2"))
+    monkeypatch.setattr(reads, "_AT_ONCE", 2)
+    monkeypatch.setattr(reads, "_PAGE", reads._PAGE.replace("LIMIT 500", "LIMIT 2"))
     yield
     assert not exports._downloads
 

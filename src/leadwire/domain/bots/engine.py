@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.bots.flow import attachments, dates, hours, inputs
+from leadwire.domain.bots.flow import attachments, hours, inputs
 from leadwire.domain.bots.flow.expressions import fill, holds
 from leadwire.domain.bots.flow.nodes import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score
 from leadwire.infrastructure import clock
@@ -127,7 +127,7 @@ def prompt(flow: Flow, state: State) -> Prompt | None:
     if isinstance(node, Ask):
         labels = tuple(option.label for option in node.options)
         links = {option.label: option.url for option in node.options if option.url}
-        limits = dates.limits(flow, node) if node.input == "date" else ()
+        limits = hours.limits(flow, node) if node.input == "date" else ()
         return Prompt(node.input, labels, node.placeholder, node.save_to, links, *map(str, limits))
     return Prompt("text") if isinstance(node, Answer) else None
 
@@ -148,7 +148,7 @@ class _Run:
 
     def answer(self, ask: Ask, text: str) -> tuple[State, list[Effect]]:
         try:
-            value = dates.read(self._flow, ask, text) if ask.input == "date" else inputs.read(ask, text)
+            value = hours.read_date(self._flow, ask, text) if ask.input == "date" else inputs.read(ask, text)
         except ValueError:
             return self._again(ask)
         self._effects.append(Saved(ask.save_to, value))

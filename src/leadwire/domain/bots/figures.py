@@ -3,30 +3,24 @@ however many conversations there are.
 """
 
 from datetime import date, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from leadwire.domain.bots.changes.counts import Kind
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.queries import query
 
-# An array, so that the bots are found first, and of the counts only theirs are read.
-_OF: Final = """bot_count c WHERE c.bot_id = ANY(ARRAY(
-    SELECT id FROM bot WHERE workspace_id = :workspace AND (:bot_id::text IS NULL OR id = :bot_id)))"""
-# Conversations that came to each node, and went on from it.
-_STEPS: Final = sql(f"""
-SELECT c.name, coalesce(sum(total) FILTER (WHERE c.kind = 'entered'), 0)::int,
-    coalesce(sum(total) FILTER (WHERE c.kind = 'passed'), 0)::int
-FROM {_OF} AND c.day >= :since AND c.kind IN ('entered', 'passed') GROUP BY 1""")
-# What happened of each kind and name in a period, and in the one before.
-_SUMS: Final = sql(f"""
-SELECT c.kind, c.name, coalesce(sum(total) FILTER (WHERE c.day >= :since), 0)::int,
-    coalesce(sum(total) FILTER (WHERE c.day < :since), 0)::int
-FROM {_OF} AND c.day >= :before AND c.kind NOT IN ('entered', 'passed') GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC, 2""")
-# The same of each bot.
-_BY_BOT: Final = sql(f"""
-SELECT c.bot_id, c.kind, sum(total)::int
-FROM {_OF} AND c.day >= :since AND c.kind IN ('shown', 'opened', 'started', 'lead', 'handoff') GROUP BY 1, 2""")
+
+@query()
+async def _steps(workspace: str, bot_id: str, since: date) -> list[tuple[str, int, int]]: ...
+
+
+@query()
+async def _sums(workspace: str, bot_id: str | None, since: date, before: date) -> list[tuple[Kind, str, int, int]]: ...
+
+
+@query()
+async def _by_bot(workspace: str, since: date) -> list[tuple[str, Kind, int]]: ...
 
 
 class Pair(NamedTuple):
@@ -48,7 +42,7 @@ class StepCount(Struct, frozen=True):
 async def steps(workspace: str, bot_id: str, since: datetime | date) -> dict[str, StepCount]:
     """Return for each node of a bot what became of conversations since a day (UTC), by the node's id."""
     day = since.date() if isinstance(since, datetime) else since
-    rows = await _STEPS.rows(workspace=workspace, bot_id=bot_id, since=day)
+    rows = await _steps(workspace, bot_id, day)
     return {node: StepCount(entered, max(0, entered - passed)) for node, entered, passed in rows}
 
 
@@ -59,7 +53,7 @@ async def sums(workspace: str, bot_id: str | None, since: date, days: int) -> di
     """
     before = since - timedelta(days=days)
     pairs: dict[Kind, dict[str, Pair]] = {}
-    for kind, name, *pair in await _SUMS.rows(workspace=workspace, bot_id=bot_id, since=since, before=before):
+    for kind, name, *pair in await _sums(workspace, bot_id, since, before):
         pairs.setdefault(kind, {})[name] = Pair(*pair)
     return pairs
 
@@ -67,6 +61,6 @@ async def sums(workspace: str, bot_id: str | None, since: date, days: int) -> di
 async def by_bot(workspace: str, since: date) -> dict[str, dict[Kind, int]]:
     """Return by bot and kind how often something happened since a day."""
     counts: dict[str, dict[Kind, int]] = {}
-    for bot_id, kind, total in await _BY_BOT.rows(workspace=workspace, bot_id=None, since=since):
+    for bot_id, kind, total in await _by_bot(workspace, since):
         counts.setdefault(bot_id, {})[kind] = total
     return counts

@@ -7,15 +7,15 @@ from typing import Any, Final
 from msgspec import Struct, structs
 
 from leadwire.domain.conversations import reads as conversations
-from leadwire.domain.exports import messages
-from leadwire.domain.exports.schema import Export, ExportCanceled, ExportExpired, Kind
+from leadwire.domain.conversations.reads import ConversationQuery
+from leadwire.domain.exports.schema import Export, ExportCanceled, ExportedMessage, ExportExpired, Kind
 from leadwire.domain.exports.table import ExportJob
 from leadwire.domain.feed import reads as feed
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.listing import cursors
-from leadwire.domain.listing.keyset import UPDATED
+from leadwire.domain.listing.keyset import UPDATED, Keyset
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
@@ -24,6 +24,22 @@ _STORED: Final = statement(
         "id", "kind", "format", "sent", "created_at", "expires_at", "query", "completed_at", "canceled_at"
     ).where(ExportJob.workspace_id == param("workspace"), ExportJob.id == param("id"))
 )
+
+_AT_ONCE: Final = 500  # messages in memory at a time
+_KEY: Final = {"conversation_created_at": "timestamptz", "conversation_id": "text", "seq": "smallint"}
+_ORDER: Final = Keyset[Any](make=lambda row: row, table="message", columns="", filters={}, key=_KEY)
+
+_FIRST: Final[dict[str, Any]] = {
+    "after_conversation_created_at": clock.parse("1970-01-01"), "after_conversation_id": "", "after_seq": 0,
+}  # fmt: skip
+# Some messages after a place, by the index of the conversations' creation; those of a conversation are looked up.
+_PAGE: Final = f"""
+SELECT m.id, c.id, c.bot_id, m.role, m.content, m.created_at, m.seq, c.created_at
+FROM (SELECT id, bot_id, created_at {{source}}
+    AND (created_at, id) >= (:after_conversation_created_at::timestamptz, :after_conversation_id::text)) c
+CROSS JOIN LATERAL (SELECT * FROM message WHERE message.conversation_id = c.id
+    AND (c.id <> :after_conversation_id OR seq > :after_seq::int)) m
+ORDER BY c.created_at, c.id, m.seq LIMIT {_AT_ONCE}"""
 
 
 class EventsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,8 +106,29 @@ def rows(workspace: str, job: StoredExport, query: Any, after: str) -> AsyncIter
     return _WALKS[job.export.type](workspace, query, after)
 
 
+async def _messages(workspace: str, query: ConversationQuery, after: str) -> AsyncIterator[list[ExportedMessage]]:
+    """Yield the messages behind `after` of the conversations that match. Raise InvalidParameter."""
+    cursor = _ORDER.values(_ORDER.place_of(after)) if after else _FIRST
+    used = conversations.filters(query)
+    statement = sql(_PAGE.format(source=conversations.source(used)))
+    while True:
+        messages = [
+            ExportedMessage(*clock.texts(row)) for row in await statement.rows(workspace=workspace, **used, **cursor)
+        ]
+        if messages:
+            yield messages
+        if len(messages) < _AT_ONCE:
+            return
+        last = messages[-1]
+        cursor = {
+            "after_conversation_created_at": clock.parse(last.conversation_created_at),
+            "after_conversation_id": last.conversation_id,
+            "after_seq": last.seq,
+        }
+
+
 _WALKS: Final[dict[Kind, Callable[..., AsyncIterator[Sequence[Struct]]]]] = {
     "leads": leads.export,
     "conversations": conversations.export,
-    "messages": messages.walk,
+    "messages": _messages,
 }

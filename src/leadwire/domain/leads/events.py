@@ -1,21 +1,19 @@
-"""Which payload each lead event carries."""
+"""The events of leads."""
 
 from typing import Any
 
 from msgspec import structs
 
-from leadwire.delivery.envelope import EventKind
 from leadwire.delivery.outbox import Event
 from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.infrastructure import clock
 
 
-def changed(workspace: str, lead: Lead, previous: dict[str, Any] | None = None) -> Event:
-    """A lead's data or score changed; `previous` has the old values. None: it was captured."""
-    kind: EventKind = "lead.created" if previous is None else "lead.updated"
-    data = lead if previous is None else LeadUpdated(**structs.asdict(lead), previous_attributes=previous)
+def changed(workspace: str, lead: Lead, previous: dict[str, Any]) -> Event:
+    """A lead's data or score changed; `previous` has the old values."""
+    data = LeadUpdated(**structs.asdict(lead), previous_attributes=previous)
     about = {"lead_id": lead.id, "conversation_id": lead.conversation_id}
-    return Event(workspace=workspace, kind=kind, at=clock.now(), data=data, **about)
+    return Event(workspace=workspace, kind="lead.updated", at=clock.now(), data=data, **about)
 
 
 def deleted(workspace: str, lead: Lead) -> Event:

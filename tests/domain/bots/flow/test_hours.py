@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leadwire.domain.bots import engine
 from leadwire.domain.bots.engine import Reply, Saved
-from leadwire.domain.bots.flow import dates, hours
+from leadwire.domain.bots.flow import hours
 from leadwire.domain.bots.flow.nodes import Ask, End, Flow, Hours
 from leadwire.domain.bots.flow.parse import BadFlow, parse, parse_stored
 from leadwire.infrastructure import clock
@@ -126,7 +126,7 @@ def asked(text, locale="de", **limits):
     flow = parse(FLOW.replace('locale = "de"', f'locale = "{locale}"'))
     ask = Ask(id="day", text="When?", input="date", next="bye", **limits)
     with clock.at(NOON):
-        return dates.read(flow, ask, text)
+        return hours.read_date(flow, ask, text)
 
 
 @pytest.mark.parametrize(

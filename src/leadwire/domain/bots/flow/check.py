@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire.domain.bots.flow import attachments, dates, hours
+from leadwire.domain.bots.flow import attachments, hours
 from leadwire.domain.bots.flow.expressions import DERIVED, ORDERS, names_in
 from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Branch, Condition, End, Flow, Handoff, Say, Score
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
@@ -110,7 +110,7 @@ def _input(node: AnyNode) -> Iterator[_Fault]:
     limit = "latest" if node.earliest is None else "earliest"
     if (node.earliest or node.latest) and node.input != "date":
         yield "range", "A first and a last date are for a date only.", limit
-    for wrong in dates.faults(node.earliest, node.latest):
+    for wrong in hours.date_faults(node.earliest, node.latest):
         yield "date", wrong, limit
 
 

@@ -1,4 +1,4 @@
-"""Opening hours: whether it is open, and when it opens next. Pure.
+"""Times: opening hours, and the dates that visitors type and questions accept. Pure, but for the time.
 
 Hours are what the clock on the wall shows: where it is put forward or back, an hour is missing or comes twice.
 """
@@ -15,12 +15,18 @@ from zoneinfo import ZoneInfo
 
 from msgspec import toml
 
-from leadwire.domain.bots.flow.nodes import Flow, Hours, Weekday
+from leadwire.domain.bots.flow.nodes import Ask, Flow, Hours, Weekday
+from leadwire.infrastructure import clock
 
 _TIME: Final = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00")
 _AHEAD: Final = 400  # days in which it must open again
 _WEEK: Final = 7
 _NAMES: Final = toml.decode(Path(__file__).with_name("weekdays.toml").read_bytes(), type=dict[str, list[str]])
+
+_RELATIVE: Final = re.compile(r"today(?:([+-][0-9]{1,4}))?")
+_TYPED: Final = re.compile(r"([0-9]{1,4})( ?[./-] ?| )([0-9]{1,2})\2([0-9]{1,4})")
+_YEARS: Final = range(1900, 2200)
+_MONTHS: Final = 12
 
 
 def today(flow: Flow, now: datetime) -> date:
@@ -95,6 +101,58 @@ def is_date(text: str) -> bool:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
+
+
+def bound(text: str, today: date) -> date:
+    """The date that `2027-01-31`, `today` or `today+14` stands for. Raise ValueError when it is none of these."""
+    if match := _RELATIVE.fullmatch(text):
+        return today + timedelta(days=int(match[1] or 0))
+    if not is_date(text):
+        raise ValueError(f"'{text}' is no date. Write one such as 2027-01-31, today or today+14.")
+    return date.fromisoformat(text)
+
+
+def date_faults(first: str | None, last: str | None) -> list[str]:
+    """What is wrong with the first and the last date of a question."""
+    flaws = []
+    for text in (first, last):
+        try:
+            bound(text or "today", date(2000, 1, 1))
+        except ValueError as error:
+            flaws.append(str(error))
+    same_kind = first and last and first.startswith("today") == last.startswith("today")
+    if not flaws and same_kind and bound(first or "", date(2000, 1, 1)) > bound(last or "", date(2000, 1, 1)):
+        flaws.append("No date fits: the first is after the last.")
+    return flaws
+
+
+def limits(flow: Flow, ask: Ask) -> tuple[date, date]:
+    """The first and the last date that a question accepts today."""
+    day = today(flow, clock.now())
+    return bound(ask.earliest or f"{_YEARS[0]}-01-01", day), bound(ask.latest or f"{_YEARS[-1]}-12-31", day)
+
+
+def read_date(flow: Flow, ask: Ask, text: str) -> str:
+    """The date in a text, as `2027-01-31`: year first, or in the order of the flow's locale. Raise ValueError.
+
+    In `en` without a country only a date whose order is clear is accepted: 3/4 is March 4 to some, April 3 to others.
+    """
+    if (match := _TYPED.fullmatch(text.strip())) is None:
+        raise ValueError("no date")
+    one, sign, two, three = int(match[1]), match[2].strip(), int(match[3]), int(match[4])
+    locale = "" if sign == "." else flow.locale
+    if one in _YEARS:
+        day = date(one, two, three)
+    elif locale == "en-US" or (locale == "en" and two > _MONTHS):
+        day = date(three, one, two)
+    elif locale == "en" and one <= _MONTHS and one != two:
+        raise ValueError("the month or the day may be first")
+    else:
+        day = date(three, two, one)
+    first, last = limits(flow, ask)
+    if not first <= day <= last:
+        raise ValueError("out of range")
+    return day.isoformat()
 
 
 def _overlaps(hours: Hours, others: Iterable[Hours]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.domain.bots.flow import depth, shape
+from leadwire.domain.bots.flow import shape
 from leadwire.domain.bots.flow.check import FlowError, errors_of
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.infrastructure.errors import FieldError, Invalid
@@ -28,6 +28,18 @@ _OTHER_TABLE: Final = re.compile(r"\s*\[+\s*(?:nodes\s*\.\s*)?([A-Za-z0-9_.-]+)\
 _KEY: Final = re.compile(r"\s*[\"']?([A-Za-z0-9_-]+)[\"']?(?:\s*\.\s*[A-Za-z0-9_-]+)*\s*=(?!=)")
 _TOKEN: Final = re.compile(r'"(?P<text>(?:\\.|[^"\\])*)"(?P<key>\s*:)?|[{}\[\],]|[^\s{}\[\]:,"]+')
 _PLACE: Final = re.compile(r"\(byte (\d+)\)|at line (\d+)")
+
+_MOST_PARTS: Final = 8  # of a key: `a.b.c` has three
+_MOST_BRACKETS: Final = 64  # lists and tables inside each other
+
+# Strings and comments, also those that nothing ends; possessive, so that each character is read once.
+_STRINGS: Final = re.compile(
+    r"""\"{3}(?:[^"\\]|\\.?|"(?!""))*+(?:"{3,5})?|'{3}(?:[^']|'(?!''))*+(?:'{3,5})?"""
+    r"""|"(?:[^"\\\n]|\\.?)*+"?|'[^'\n]*+'?|#[^\n]*+""",
+    re.DOTALL,
+)
+_LONG_KEY: Final = re.compile(r"""\.(?:[ \t]*+[\w"-]*+[ \t]*+\.){%d}""" % (_MOST_PARTS - 1))
+_BRACKET: Final = re.compile(r"[\[\]{}]")
 
 
 class BadFlow(Invalid):
@@ -93,7 +105,7 @@ def read(text: str) -> dict[str, Any]:
     """The data that `text` is, whatever is wrong with it as a flow. Raise BadFlow when it is neither TOML nor JSON."""
     if len(text) > LARGEST:
         raise BadFlow([FlowError("too_long", f"At most {LARGEST} characters.")])
-    if nested := depth.excess(text):
+    if nested := _too_deep(text):
         raise BadFlow([FlowError("too_deep", nested[1], line=nested[0])])
     try:
         raw: dict[str, Any] = msgspec.json.decode(text.encode()) if is_json(text) else tomllib.loads(text)
@@ -102,6 +114,29 @@ def read(text: str) -> dict[str, Any]:
     except (RecursionError, ValueError) as error:  # also a number of very many digits
         raise BadFlow([FlowError("syntax", "The text cannot be read.")]) from error
     return raw
+
+
+def _too_deep(text: str) -> tuple[int, str] | None:
+    """Return the first line of TOML or JSON on which something is nested too deeply, and what; None: nothing is.
+
+    It is found without parsing the text: parsers take time that grows with the square of it.
+    """
+    bare = _STRINGS.sub(lambda found: "" if found[0][0] == "#" else '"' + "\n" * found[0].count("\n"), text)
+    found = [(place, f"At most {_MOST_BRACKETS} brackets inside each other.") for place in _too_many(bare)]
+    found += [(key.start(), f"A key has at most {_MOST_PARTS} parts.") for key in [_LONG_KEY.search(bare)] if key]
+    if not found:
+        return None
+    place, says = min(found)
+    return bare.count("\n", 0, place) + 1, says
+
+
+def _too_many(bare: str) -> list[int]:
+    depth = 0
+    for bracket in _BRACKET.finditer(bare):
+        depth += 1 if bracket[0] in "[{" else -1 if depth else 0
+        if depth > _MOST_BRACKETS:
+            return [bracket.start()]
+    return []
 
 
 def is_json(text: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from leadwire.interfaces.docs import markdown
 from tests.docs.commands import DOCS, DOCUMENTS, ROOT, commands, leaves, resolved
 
 OURS = [document for document in DOCUMENTS if document.parent.name != "runbooks"]  # tests/ops/test_runbooks.py
@@ -67,6 +68,15 @@ def test_every_command_exists():
             assert words[1] in ("build", "sync"), words
         elif words[0] == "uv":
             assert shutil.which(program) or {"--with", "--group"} & {*words}, words
+
+
+def test_pages_for_integrators_need_nothing_of_the_source():
+    """But for the first one, which says how to try it with a copy."""
+    groups = dict(markdown.contents().groups)
+    names = [name for title in ("Get started", "Guides", "API") for name in groups[title] if name != "start"]
+    files = [file for name in names if (file := DOCS / f"{name}.md").exists()]
+    assert len(files) >= 8
+    assert [file.name for file in files if re.search("uv run|ops/|src/", file.read_text())] == []
 
 
 def _rows():

@@ -123,6 +123,8 @@ async def test_everywhere_it_may_be_is_on_the_screen(browser, door, qualifier, s
         for part in (chat.dialog, chat.field, chat.dialog.get_by_role("button", name="إرسال")):
             await is_inside(part, width, height)
         assert await chat.dialog.get_attribute("dir") == "rtl"
+        heading = chat.dialog.get_by_role("heading")
+        assert await heading.evaluate("one => getComputedStyle(one).textAlign") == "right"
         assert await chat.page.evaluate(ON_TOP)
 
 

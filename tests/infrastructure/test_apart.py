@@ -1,14 +1,16 @@
 """Work on a long text: in a process that can be ended, as if it were done here."""
 
+import asyncio
 import os
 import re
 import signal
+import threading
 
 import pytest
 
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.parse import BadFlow, parse
-from leadwire.infrastructure import apart, cpu_work
+from leadwire.infrastructure import apart, cpu_work, db
 
 LONG = "#\n" * cpu_work.LARGE
 
@@ -20,6 +22,25 @@ async def test_what_never_ends_is_ended_and_the_next_is_done(monkeypatch):
     monkeypatch.undo()
     assert await cpu_work.of_text(LONG, len, LONG) == len(LONG)
     assert await cpu_work.of_text(LONG, os.getpid) != os.getpid()
+
+
+async def test_what_takes_long_there_holds_up_nothing_here(monkeypatch):
+    """Nor does a second workspace's, which waits for the process."""
+    begun, over = threading.Event(), threading.Event()
+    monkeypatch.setattr(apart, "call", lambda *_: (begun.set(), over.wait(240)))
+    large = [asyncio.create_task(_in(workspace, cpu_work.of_text(LONG, len))) for workspace in "ab"]
+    try:
+        assert await asyncio.to_thread(begun.wait, 240)
+        assert await asyncio.wait_for(asyncio.create_task(_in("c", cpu_work.of_text("a", len, "a"))), 240) == 1
+        assert not any(one.done() for one in large)
+    finally:
+        over.set()
+        await asyncio.gather(*large)
+
+
+async def _in(workspace, work):
+    db.set_workspace(workspace)
+    return await work
 
 
 async def test_a_short_text_is_read_here():

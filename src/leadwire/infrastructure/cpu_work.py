@@ -13,6 +13,7 @@ T = TypeVar("T")
 LARGE: Final = 32 * 1024
 """Characters; the worst text that is known and not longer takes 0.12 s."""
 _thread: Final = asyncio.Semaphore(1)  # threads share the interpreter: several at once would slow the loop down as well
+_process: Final = asyncio.Semaphore(1)  # who waits for it waits here: it holds up no thread, and nobody's short work
 _turns: Final[WeakValueDictionary[str, asyncio.Semaphore]] = WeakValueDictionary()  # by workspace
 
 
@@ -20,11 +21,7 @@ async def run(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what `work` returns. Workspaces take turns. Raise what it raises; RuntimeError in a transaction, which
     would be open, with its locks, for as long as others' work takes.
     """
-    if db.in_transaction():
-        raise RuntimeError("work that takes long belongs before the transaction")
-    turn = _turns.setdefault(db.workspace.get(), asyncio.Semaphore(1))
-    async with turn, _thread:
-        return await asyncio.to_thread(work, *args, **kwargs)
+    return await _run(_thread, lambda: work(*args, **kwargs))
 
 
 async def of_text(text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -33,4 +30,12 @@ async def of_text(text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kw
     """
     if len(text) <= LARGE:
         return await run(work, *args, **kwargs)
-    return await run(lambda: apart.call(work, *args, **kwargs))
+    return await _run(_process, lambda: apart.call(work, *args, **kwargs))
+
+
+async def _run(slot: asyncio.Semaphore, work: Callable[[], T]) -> T:
+    if db.in_transaction():
+        raise RuntimeError("work that takes long belongs before the transaction")
+    turn = _turns.setdefault(db.workspace.get(), asyncio.Semaphore(1))
+    async with turn, slot:
+        return await asyncio.to_thread(work)

@@ -6,19 +6,11 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Final
 
-from piccolo.querystring import QueryString
-
 from leadwire.domain.accounts import keys, schema
-from leadwire.domain.accounts.table import (
-    HAS_FACTOR,
-    ApiKey,
-    Invitation,
-    Passkey,
-    UserAccount,
-    Workspace,
-)
+from leadwire.domain.accounts.table import HAS_FACTOR, Invitation
 from leadwire.infrastructure import clock, db, settings
-from leadwire.infrastructure.db.statements import columns, if_given, named, param, sql, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import named, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.rate_limit import BURST
 
@@ -26,36 +18,14 @@ _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
 _ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
-_KEY_BY_LOOKUP, _ME, _SESSIONS, _FACTORS, _WORKSPACES, _AGENT_ONLINE, _OFFER = named(
-    __file__, "key_by_lookup me sessions factors workspaces agent_online offer"
-)
-_START: Final = QueryString("'lw_' || {} || '_'", ApiKey.lookup)
-_LISTED: Final = columns(
-    ApiKey, "id workspace_id name lookup scopes created_at expires_at last_used_at revoked_at networks"
-)
-_KEYS: Final = statement(
-    ApiKey.select(*(_START if column is ApiKey.lookup else column for column in _LISTED))
-    .where(if_given(ApiKey.workspace_id, "workspace"))
-    .order_by("created_at", "id", ascending=False)
-)
-_USERS: Final = statement(
-    UserAccount.select("id", "workspace_id", "email", "role", "created_at", "operator", "name")
-    .where(if_given(UserAccount.workspace_id, "workspace"))
-    .order_by("created_at", "id")
+_KEY_BY_LOOKUP, _ME, _SESSIONS, _FACTORS, _AGENT_ONLINE, _OFFER = named(
+    __file__, "key_by_lookup me sessions factors agent_online offer"
 )
 # Everybody with an account in a workspace, with when they were last there, oldest account first.
 team: Final = sql(f"""
 SELECT u.id, u.email_address AS email, u.name, role, created_at, {HAS_FACTOR} AS second_factor,
     (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at
 FROM user_account u JOIN login l ON l.id = u.login_id WHERE workspace_id = :workspace ORDER BY created_at, u.id""").rows
-# A login's passkeys, oldest first.
-passkeys: Final = statement(
-    Passkey.select("id", "name", "backed_up", "created_at", "last_used_at")
-    .where(Passkey.user_id == param("login"))
-    .order_by("created_at", "id")
-).rows
-# Every workspace's id and name, oldest first.
-workspaces: Final = statement(Workspace.select("id", "name").order_by("created_at", "id")).rows
 _SUSPENDED: Final = sql("SELECT id FROM workspace WHERE id = ANY(:ids::text[]) AND suspended_at IS NOT NULL")
 _INVITATIONS: Final = statement(
     Invitation.select("id", "email", "role", "expires_at")
@@ -98,9 +68,9 @@ async def me(caller: schema.Caller) -> schema.Me:
     return schema.Me(key_id, name, scopes, owner, limits, created_at, expires_at)
 
 
+@query()
 async def listed(workspace: str | None = None) -> list[schema.KeyListed]:
     """Every key, newest first; of one workspace or (for operators) of all."""
-    return [schema.KeyListed(*clock.texts(row)) for row in await _KEYS.rows(workspace=workspace)]
 
 
 async def keys_ending() -> list[schema.KeyListed]:
@@ -112,14 +82,24 @@ async def keys_ending() -> list[schema.KeyListed]:
     return soon + [one for one in known if days and one not in soon and one.lasts_beyond(clock.ago(days=-days))]
 
 
+@query()
 async def users(workspace: str | None = None) -> list[schema.UserListed]:
     """Everybody with an account, oldest first; of one workspace or (for operators) of all."""
-    return [schema.UserListed(*clock.texts(row)) for row in await _USERS.rows(workspace=workspace)]
 
 
+@query()
 async def workspace_list() -> list[schema.WorkspaceListed]:
     """Every workspace, oldest first."""
-    return [schema.WorkspaceListed(*clock.texts(row)) for row in await _WORKSPACES.rows()]
+
+
+@query()
+async def workspaces() -> list[tuple[str, str]]:
+    """Every workspace's id and name, oldest first."""
+
+
+@query()
+async def passkeys(login_id: str) -> list[db.Row]:
+    """A login's passkeys, oldest first."""
 
 
 async def agent_online(workspace: str) -> bool:

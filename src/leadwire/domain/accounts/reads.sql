@@ -16,7 +16,21 @@ WHERE u.login_id = :login AND (:only::text IS NULL OR u.id = :only) ORDER BY see
 SELECT totp_secret IS NOT NULL AS app, (SELECT count(*) FROM recovery_code r WHERE r.user_id = l.id) AS codes
 FROM login l WHERE id = :login
 
--- workspaces: every workspace with its state
+-- listed
+SELECT id, workspace_id, name, 'lw_' || lookup || '_', scopes, created_at, expires_at, last_used_at, revoked_at, networks
+FROM api_key WHERE :workspace::text IS NULL OR workspace_id = :workspace ORDER BY created_at DESC, id DESC
+
+-- users
+SELECT id, workspace_id, email_address, role, created_at, operator, name FROM user_account
+WHERE :workspace::text IS NULL OR workspace_id = :workspace ORDER BY created_at, id
+
+-- workspaces
+SELECT id, name FROM workspace ORDER BY created_at, id
+
+-- passkeys
+SELECT id, name, backed_up, created_at, last_used_at FROM passkey WHERE user_id = :login_id ORDER BY created_at, id
+
+-- workspace_list
 SELECT id, name, CASE WHEN moved_to IS NOT NULL THEN 'moved' WHEN deletion_began_at IS NOT NULL THEN 'being deleted'
     WHEN move_id IS NOT NULL THEN 'moving' WHEN suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS state, created_at
 FROM workspace ORDER BY created_at, id

@@ -7,24 +7,14 @@ import msgspec
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents, MailListed, State, Suppressed
 from leadwire.domain.mail.table import Mail, MailSuppression
-from leadwire.infrastructure import clock, secret_box, settings
-from leadwire.infrastructure.db.statements import if_given, param, sql, statement
+from leadwire.infrastructure import secret_box, settings
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import param, sql, statement
 
-_LISTED: Final = statement(
-    Mail.select("id", "workspace_id", "kind", "recipient", "state", "attempts", "created_at", "finished_at", "error")
-    .where(if_given(Mail.state, "state"))
-    .order_by("id", ascending=False),
-    "LIMIT :most",
-)
 # How many mails wait, and how many were given up: each counted in its index.
 _COUNTS: Final = sql("""
 SELECT (SELECT count(*) FROM mail WHERE state = 'waiting') AS waiting,
     (SELECT count(*) FROM mail WHERE state = 'dead') AS dead""")
-_SUPPRESSED: Final = statement(
-    MailSuppression.select("address", "reason", "created_at")
-    .where(MailSuppression.workspace_id == param("workspace"))
-    .order_by("address")
-)
 _IS_SUPPRESSED: Final = statement(
     MailSuppression.select("reason").where(
         MailSuppression.workspace_id == param("workspace"), MailSuppression.address == param("address")
@@ -48,14 +38,14 @@ async def reaches(workspace: str, address: str) -> bool:
     return enabled() and not await _IS_SUPPRESSED.rows(workspace=workspace, address=compose.address(address))
 
 
+@query()
 async def suppressed(workspace: str) -> list[Suppressed]:
     """The addresses that mail of this workspace was refused for."""
-    return [Suppressed(*row) for row in await _SUPPRESSED.rows(workspace=workspace)]
 
 
+@query()
 async def listed(state: State | None, most: int) -> list[MailListed]:
     """Mails of every workspace, newest first, for operators."""
-    return [MailListed(*clock.texts(row)) for row in await _LISTED.rows(state=state, most=most)]
 
 
 async def counts() -> dict[str, int]:

@@ -8,7 +8,8 @@ from msgspec import Struct
 from leadwire.domain.accounts.domains.reads import COUNTS
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import IdentityProvider, Workspace
-from leadwire.infrastructure import clock, email_address
+from leadwire.infrastructure import clock, db, email_address
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
@@ -34,10 +35,6 @@ WHERE p.domains @> ARRAY[:domain] AND p.client_secret IS NOT NULL AND w.suspende
 ORDER BY p.created_at, p.id""")
 
 _IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(Workspace.id == param("workspace")))
-# The admins who have a password, oldest account first.
-admins: Final = sql("""
-SELECT u.id, u.email_address AS email, break_glass FROM user_account u JOIN login l ON l.id = u.login_id
-WHERE workspace_id = :workspace AND role = 'admin' AND l.password_hash IS NOT NULL ORDER BY created_at, u.id""").rows
 
 
 class Provider(Struct, frozen=True):
@@ -58,6 +55,11 @@ class Provider(Struct, frozen=True):
     role_claim: str
     roles: dict[str, Role]
     """The role for a value of that claim."""
+
+
+@query()
+async def admins(workspace: str) -> list[db.Row]:
+    """The admins who have a password, oldest account first."""
 
 
 async def listed(workspace: str) -> list[Provider]:

@@ -11,7 +11,7 @@ from leadwire.domain.bots.engine import WENT_ON
 from leadwire.domain.leads.schema import Lead, Source
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.collected import Collected
-from leadwire.infrastructure.db.statements import lists, sql
+from leadwire.infrastructure.db.statements import lists, named, sql
 
 Kind = Literal[
     "shown", "opened", "started", "lead", "handoff",
@@ -22,25 +22,13 @@ from it; `source` and `campaign` count conversations, `..._lead` new leads.
 """
 _Key = tuple[str, date, Kind, str]
 DIRECT: Final = "Direct"
-OTHER: Final = "Other"
+OTHER: Final = "Other"  # also in `counts.sql`
 _NAMED: Final = 200  # characters
 _MOST_NAMES: Final = 100  # websites or campaigns of a bot on a day; what comes later is `OTHER`
 
+(_ADD,) = named(__file__, "add")
 # Processes write one after the other: else two that count at once would both find room for their names.
 _TURN: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended('bot_count', 0))")
-# Adds to the counts of the days, and folds names beyond the most of a kind into one.
-_ADD: Final = sql(f"""
-INSERT INTO bot_count AS known (bot_id, day, kind, name, total)
-SELECT bot_id, day, kind, CASE WHEN kind IN ('entered', 'passed') OR name IN ('', '{OTHER}') OR EXISTS (
-        SELECT 1 FROM bot_count b WHERE (b.bot_id, b.day, b.kind, b.name) = (m.bot_id, m.day, m.kind, m.name))
-    OR (SELECT count(*) FROM bot_count b WHERE (b.bot_id, b.day, b.kind) = (m.bot_id, m.day, m.kind)) + place
-        <= :most THEN name ELSE '{OTHER}' END AS named, sum(total)
-FROM (SELECT *, row_number() OVER (PARTITION BY bot_id, day, kind ORDER BY total DESC) AS place
-    FROM unnest(:bots::text[], :days::date[], :kinds::text[], :names::text[], :counts::int[])
-    AS made(bot_id, day, kind, name, total)) m
-WHERE EXISTS (SELECT 1 FROM bot WHERE bot.id = m.bot_id)
-GROUP BY bot_id, day, kind, named ORDER BY bot_id, day, kind, named
-ON CONFLICT (bot_id, day, kind, name) DO UPDATE SET total = known.total + EXCLUDED.total""")
 
 
 def count(bot_id: str, kind: Kind, name: str = "") -> None:

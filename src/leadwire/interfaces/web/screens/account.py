@@ -128,7 +128,7 @@ async def account(context: PageContext) -> PageResponse:
     return await context.render(
         "account.html",
         sessions=await reads.sessions(context.me),
-        passkeys=await reads.passkeys(login=context.me.login_id),
+        passkeys=await reads.passkeys(context.me.login_id),
         factors=await reads.factors(context.me.login_id),
         notices=await notices.shown(context.me),
     )

@@ -121,7 +121,7 @@ async def listed(context: PageContext) -> PageResponse:
         providers=await reads.listed(context.workspace),
         domains=await domains.listed(context.workspace),
         now=clock.now(),
-        admins=await reads.admins(workspace=context.workspace),
+        admins=await reads.admins(context.workspace),
         enforced=await reads.is_enforced(context.workspace),
     )
 

@@ -1,0 +1,6 @@
+-- listed
+SELECT id, workspace_id, kind, recipient, state, attempts, created_at, finished_at, error FROM mail
+WHERE :state::text IS NULL OR state = :state ORDER BY id DESC LIMIT :most
+
+-- suppressed
+SELECT address, reason, created_at FROM mail_suppression WHERE workspace_id = :workspace ORDER BY address

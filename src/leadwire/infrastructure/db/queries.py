@@ -34,20 +34,29 @@ def query(missing: type[Exception] | str = "") -> Callable[[F], F]:
 
     def decorate(function: Any) -> Any:
         statement = load(function.__globals__["__file__"])[function.__name__.strip("_")]
-        signature = inspect.signature(function)
-        if set(signature.parameters) != set(statement.names):
-            message = f"{function.__qualname__} takes {list(signature.parameters)}, its SQL {list(statement.names)}"
+        parameters = inspect.signature(function).parameters
+        names, most = tuple(parameters), len(parameters)
+        if set(names) != set(statement.names):
+            message = f"{function.__qualname__} takes {list(names)}, its SQL {list(statement.names)}"
             raise TypeError(message)
+        defaults = {
+            name: parameter.default
+            for name, parameter in parameters.items()
+            if parameter.default is not parameter.empty
+        }
         looks = statement.text.startswith(("SELECT", "WITH"))
         answer = _answer(get_type_hints(function)["return"])
 
         @functools.wraps(function)
         async def run(*args: Any, **values: Any) -> Any:
-            bound = signature.bind(*args, **values)
-            bound.apply_defaults()
+            if len(args) > most:
+                message = f"{function.__qualname__} takes {most} values"
+                raise TypeError(message)
+            # `signature.bind` takes longer than all the rest.
+            values = {**defaults, **dict(zip(names, args, strict=False)), **values}
             # No row has a NUL byte, which PostgreSQL refuses to look for.
-            absent = looks and any(isinstance(value, str) and "\0" in value for value in bound.arguments.values())
-            rows = [] if absent else await statement.rows(**bound.arguments)
+            absent = looks and "\0" in "".join([value for value in values.values() if isinstance(value, str)])
+            rows = [] if absent else await statement.rows(**values)
             if missing and not rows:
                 raise NotFound(missing) if isinstance(missing, str) else missing()
             return answer(rows)

@@ -47,9 +47,9 @@ async def release_(case: Case) -> None:
     await release(case.start.event_id)
 
 
-@operation(OPERATIONS, "dead claimed before numbered_dead expired", db.Locked)
+@operation(OPERATIONS, "dead claimed before retried numbered_dead expired", db.Locked)
 async def auto_redrive_(case: Case) -> None:
-    """A probe, and then the redrive of all, as if something had been answered."""
+    """A probe, and then the redrive of all and retries brought forward, as if something had been answered."""
     endpoint_id = case.start.endpoint_id
     await db.rows("UPDATE webhook_endpoint SET auto_redrive_since = '-infinity' WHERE id = $1", endpoint_id)
     await auto_redrive.step(endpoint_id, "")

@@ -136,8 +136,8 @@ async def overtaken(url: str) -> Start:
 
 
 async def retried(url: str) -> Start:
-    """Waiting for its second attempt."""
-    start = await ended(url, "http_5xx", NextStep("waiting", LONG))
+    """Waiting for its second attempt, as long as a schedule may ask for."""
+    start = await ended(url, "http_5xx", NextStep("waiting", max(settings.get().retry_schedule)))
     start.attempts = 1
     return start
 

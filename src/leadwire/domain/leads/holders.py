@@ -27,10 +27,19 @@ async def holder(workspace: str, bot_id: str, found: LeadPatch) -> StoredLead | 
     """
     email, phone = merge.address(found)
     if lock := db.in_transaction():
-        await _ONE_AT_A_TIME.rows(bot_id=bot_id, address=email or phone)
+        await wait_for(bot_id, found)
     place = {"workspace": workspace, "bot_id": bot_id}
     row = await (_LOCK_ADDRESSED if lock else _ADDRESSED).row(**place, email=email, phone=phone)
     return StoredLead(from_row(row[:-1]), row[-1]) if row else None
+
+
+async def wait_for(bot_id: str, found: LeadPatch) -> None:
+    """Wait for whoever gives the same address, and let others wait until the open transaction ends. Raise Invalid.
+
+    This comes before the locks of conversations and leads: who has one of these does not wait here.
+    """
+    email, phone = merge.address(found)
+    await _ONE_AT_A_TIME.rows(bot_id=bot_id, address=email or phone)
 
 
 @query()

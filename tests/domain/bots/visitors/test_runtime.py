@@ -12,10 +12,12 @@ from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.visitors import decide, runtime, store
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
+from leadwire.domain.conversations.schema import ConcurrentUpdate
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
+from leadwire.infrastructure.db.pool import Connection
 from leadwire.infrastructure.errors import Conflict, InsufficientScope, NotFound
 from tests import make
 from tests.domain.bots.conftest import Visitor, published
@@ -306,6 +308,27 @@ async def test_erasing_forgets_what_the_bot_repeated_and_why_the_score(workspace
     await privacy.erase_lead(workspace, lead.id)
     assert "ada@gmail.com" not in str(await conversation_reads.detail(workspace, visitor.conversation))
     assert await db.value("SELECT count(*) FROM score_entry") == 0
+
+
+async def test_who_begins_again_waits_for_an_address_before_anything_is_locked(visitor, live, monkeypatch):
+    """Else one who has a lead waits for an address, and who has that for the lead."""
+    await Visitor(live).says("ada@example.com")
+    await visitor.says("ada@example.com")
+    fetch, storing, locks = Connection.fetch, runtime.store, []
+
+    async def noted(connection, text, *args, **options):
+        locks.extend(kind for kind in ("advisory", "FOR UPDATE") if kind in text)
+        return await fetch(connection, text, *args, **options)
+
+    async def changed_meanwhile(*_):
+        monkeypatch.setattr(runtime, "store", storing)
+        raise ConcurrentUpdate
+
+    monkeypatch.setattr(Connection, "fetch", noted)
+    monkeypatch.setattr(runtime, "store", changed_meanwhile)
+    await visitor.says("Small")
+    assert locks[0] == "advisory"
+    assert "FOR UPDATE" in locks
 
 
 async def test_turns_and_erasures_at_once_never_break(workspace, live):

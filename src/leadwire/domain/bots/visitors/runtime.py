@@ -86,11 +86,14 @@ async def handle_message(
     async def take(number: int) -> Turn:
         before = await reads.current(session) if number else session
         answer = await _answer(before, content, answerer, client_message_id)
-        async with _kept(before, number) as now:
+        heard = decide.hear(before, planning.change(before.known), user, answer, page)
+        async with _kept(before, number, heard) as now:
             changed = (now.status, now.state) != (before.status, before.state)
             if changed and engine.questions(now.flow, now.state, content):
                 raise ConcurrentUpdate
-            return await _finish(decide.hear(now, planning.change(now.known), user, answer, page), number)
+            if now is not before:
+                heard = decide.hear(now, planning.change(now.known), user, answer, page)
+            return await _finish(heard, number)
 
     try:
         return await repeated(take)
@@ -119,10 +122,9 @@ async def hand_back(session: VisitorSession, user_id: str) -> None:
 
     async def go_on(_: int) -> None:
         async with db.transaction():
+            await _wait_for_address(_gone_on(session))
             await inbox.give_back(*session.place, user_id)
-            now = await reads.current(session, lock=True)
-            state, effects = engine.enter(now.flow, now.state, now.state.at or now.flow.start)
-            await _finish(decide.heard(now, planning.change(now.known), state, effects))
+            await _finish(_gone_on(await reads.current(session, lock=True)))
 
     await repeated(go_on)
 
@@ -137,13 +139,30 @@ def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | Non
 
 
 @asynccontextmanager
-async def _kept(session: VisitorSession, number: int) -> AsyncIterator[VisitorSession]:
-    """The session as it was read; from the second try on as it is now, and stays in the block. Raise AlreadyEnded."""
+async def _kept(session: VisitorSession, number: int, heard: Heard | None = None) -> AsyncIterator[VisitorSession]:
+    """The session as it was read; from the second try on as it is now, and stays in the block. Raise AlreadyEnded.
+
+    `heard` is what the turn comes to if nothing has changed.
+    """
     async with db.transaction() if number else nullcontext():
+        if number and heard:
+            await _wait_for_address(heard)
         now = await reads.current(session, lock=True) if number else session
         if now.status == "ended":
             raise AlreadyEnded
         yield now
+
+
+def _gone_on(now: VisitorSession) -> Heard:
+    """The bot goes on where it was."""
+    state, effects = engine.enter(now.flow, now.state, now.state.at or now.flow.start)
+    return decide.heard(now, planning.change(now.known), state, effects)
+
+
+async def _wait_for_address(heard: Heard) -> None:
+    """Wait for others who give the same address, before anything is locked that they may wait for."""
+    if heard.needs_holder and heard.found:
+        await holders.wait_for(heard.session.bot_id, heard.found)
 
 
 async def _finish(heard: Heard, number: int = 0, start: Start | None = None) -> Turn:

@@ -41,7 +41,7 @@ from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
 from leadwire.domain.accounts.sign_in import passwords  # noqa: E402
 from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.domain.bots.changes import counts  # noqa: E402
-from leadwire.infrastructure import clock, db, redis_pool, settings  # noqa: E402
+from leadwire.infrastructure import clock, db, redis_pool, settings, txt_records  # noqa: E402
 from leadwire.infrastructure.db import declared, engine  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from leadwire.infrastructure.jobs import runner  # noqa: E402
@@ -65,6 +65,8 @@ for _collected in _COLLECTED:
     _collected._every = 86_400.0
 passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # type: ignore[misc]
 passwords.outdated = passwords._hasher.check_needs_rehash  # type: ignore[misc]
+
+txt_records._PATIENCE = 0.05  # type: ignore[misc]  # where nobody is; `resolver` has more
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -78,11 +78,11 @@ async def test_a_receiver_that_was_down_for_two_hours_has_everything_in_ten_minu
     receiver.answer = 503
     for _ in range(14):
         await people(workspace, bot, 3)
-        await pass_by(wire, db_clock, 515, 15)
+        await pass_by(wire, db_clock, 515, 103)
     assert await states() == {"dead": 30, "waiting": 12}
     receiver.answer = 204
     receiver.deliveries.clear()
-    await pass_by(wire, db_clock, 600, 1)
+    await pass_by(wire, db_clock, 600)
     assert await states() == {"delivered": 42}
     assert len({one.webhook_id for one in receiver.deliveries}) == len(receiver.deliveries) == 42
     assert await balanced(wire) == []

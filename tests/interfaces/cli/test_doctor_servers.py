@@ -107,7 +107,8 @@ async def test_a_standby_that_is_behind_or_awaited_or_taken_for_the_primary(
         code, found = examined(**sound | {"DATABASE_URL": standby_url(pair)})
         assert (code, found["PostgreSQL role"]["level"]) == (1, "error")
         await execute(pair, "SELECT pg_wal_replay_pause()", on_standby=True)
-        await execute(pair, f"SELECT pg_logical_emit_message(false, 'test', repeat('x', {MEBIBYTES << 20}))")
+        written = f"SELECT pg_logical_emit_message(false, 'test', repeat('x', {MEBIBYTES << 20}), true)"
+        await execute(pair, written)
         _, found = examined(**sound)
         assert found[about]["level"] == "warning"
         assert f" is {MEBIBYTES} MiB behind (streaming)" in found[about]["says"]
@@ -116,6 +117,7 @@ async def test_a_standby_that_is_behind_or_awaited_or_taken_for_the_primary(
             code, found = examined(**sound | {"DATABASE_URL": awaited})
             assert (code, found[about]["level"]) == (1, "error")
             assert "every change waits" in found[about]["says"]
+            assert found["changes"]["says"] == "one can be made", "nothing is committed"
             assert examined(**sound)[1][about]["level"] == "warning", "commits that are not waited for"
         finally:
             await execute(pair, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")

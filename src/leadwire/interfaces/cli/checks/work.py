@@ -33,6 +33,10 @@ WHERE relname IN ('delivery', 'job', 'outbox', 'webhook_endpoint') ORDER BY n_de
 _AGE: Final = sql("SELECT datname, age(datfrozenxid) AS age FROM pg_database ORDER BY age DESC LIMIT 1")
 
 
+class _GivenBack(Exception):
+    """Nothing is committed: a commit may wait for a standby that is gone."""
+
+
 async def locks(others: Callable[[], bool]) -> Finding:
     """Whether anybody makes others wait for longer than a second, perhaps `others`: checks that have not finished."""
     sessions = await blockers()
@@ -45,17 +49,16 @@ async def locks(others: Callable[[], bool]) -> Finding:
 
 async def change() -> Finding:
     """Whether a change could be made: what it needs is taken, and given back. Raise what the server raises."""
-    async with db.transaction():
-        await _PATIENCE.rows()
-        roll_back = await db.savepoint()
-        try:
+    try:
+        async with db.transaction():
+            await _PATIENCE.rows()
             await db.rows(f"LOCK TABLE {await _TABLES.value()} IN ROW EXCLUSIVE MODE")
             await _FILL.rows()
-        except db.Locked as error:
-            return unless(True, "changes", f"one waits for longer than 2 s: {error}")
-        finally:
-            await roll_back()
-    return unless(False, "changes", "one can be made")
+            raise _GivenBack
+    except db.Locked as error:
+        return unless(True, "changes", f"one waits for longer than 2 s: {error}")
+    except _GivenBack:
+        return unless(False, "changes", "one can be made")
 
 
 async def archiver() -> Finding:

@@ -9,7 +9,9 @@ from ops.chaos.matched import Made
 from ops.chaos.records import Act, Attempted, Ended, Fault, Recorded
 
 _ROUNDED: Final = 0.005  # seconds: times of attempts are in milliseconds
-_UNDER_WAY: Final = 1.0  # seconds from a worker's claim, after which nothing is called back, until the POST arrives
+_UNDER_WAY: Final = 5.0
+"""Seconds from a claim, after which nothing is called back, until the POST arrives, on a busy machine; and from the
+beginning of the transaction that cancels, which may have waited for locks, until it has."""
 EMPTYING: Final = ("discard", "remake")
 """What cancels deliveries that wait."""
 

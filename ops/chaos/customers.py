@@ -9,9 +9,8 @@ from ops.chaos.matched import Made
 from ops.chaos.records import Act, Attempted, Ended, Fault, Recorded
 
 _ROUNDED: Final = 0.005  # seconds: times of attempts are in milliseconds
-_UNDER_WAY: Final = 5.0
-"""Seconds from a claim, after which nothing is called back, until the POST arrives, on a busy machine; and from the
-beginning of the transaction that cancels, which may have waited for locks, until it has."""
+_UNDER_WAY: Final = 1.0  # seconds from a worker's claim, after which nothing is called back, until the POST arrives
+_CANCELING: Final = 4.0  # seconds that a discard, which is dated by its beginning, may wait for locks before it cancels
 EMPTYING: Final = ("discard", "remake")
 """What cancels deliveries that wait."""
 
@@ -75,7 +74,7 @@ def sent_when_canceled(made: Iterable[Made], ends: Iterable[Ended], faults: Sequ
         one
         for one in made
         if (finished := canceled.get((one.post.endpoint, one.post.event_id))) is not None
-        and _sent_after(finished, one, faults)
+        and _sent_after(finished + _CANCELING, one, faults)
     ]
 
 

@@ -66,7 +66,7 @@ def test_two_attempts_with_one_number_are_counted():
 
 def test_nothing_is_sent_to_a_person_whose_erasure_was_answered():
     erasure = Act("erase", "lead_a", 103.0, 103.5)
-    late = post(FIRST, 10, attempt=2)
+    late = post(FIRST, 8, attempt=2)
     first = msgspec.structs.replace(POSTS[0], answer=500)
     posts = [first, *POSTS[1:], late]
     assert "sent_to_erased 1" in seen(posts=posts, acts=[erasure]).failures

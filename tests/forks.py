@@ -7,6 +7,7 @@ imports cost, and that they work, other tests see: those that change PYTHONPATH 
 import atexit
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import os
@@ -84,6 +85,7 @@ def _serve(address: str) -> None:
         importlib.import_module(module)
     for name in cli.list_commands(context := click.Context(cli)):
         cli.get_command(context, name)
+    gc.freeze()  # what all have in common is not looked through when one of them ends: that took 0.3 s of CPU
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"{address}.new")
     listening.listen(64)

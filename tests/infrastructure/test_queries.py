@@ -1,9 +1,11 @@
 """Functions that are a statement each: what their annotations make of rows, and what fails at import."""
 
 import types
+from datetime import UTC, datetime
 
 import pytest
 
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 
 SQL = """-- numbers
@@ -29,6 +31,9 @@ SELECT id, timestamptz '2026-01-02T03:04:05Z' FROM unnest(ARRAY['a', 'b']) AS ma
 
 -- texts
 SELECT id, timestamptz '2026-01-02T03:04:05Z' FROM unnest(ARRAY['a', 'b']) AS made (id) WHERE id = :id
+
+-- known_at
+SELECT :now::timestamptz WHERE :id <> ''
 
 -- wrong
 SELECT :other
@@ -60,6 +65,8 @@ async def has(most: int) -> bool: ...
 async def needed(most: int) -> int: ...
 @query(LookupError)
 async def moments(id: str) -> Moment: ...
+@query("There is no {id}.")
+async def known_at(id: str) -> datetime: ...
 @query()
 async def _texts(id: str) -> list[Text]: ...
 """
@@ -89,10 +96,18 @@ async def test_what_is_annotated_is_made_of_the_rows(database, made):
     assert [row.at for row in await reads._texts("b")] == ["2026-01-02T03:04:05.000Z"]
 
 
+async def test_now_is_what_the_clock_says(database, made):
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    with clock.at(moment):
+        assert await made(MODULE).known_at("a") == moment
+
+
 async def test_what_is_missing_is_told(database, made):
     reads = made(MODULE)
     with pytest.raises(NotFound, match="Nothing"):
         await reads.needed(0)
+    with pytest.raises(NotFound, match=r"^There is no \.$"):
+        await reads.known_at("")
     for absent in ("c", "a\0"):
         with pytest.raises(LookupError):
             await reads.moments(absent)

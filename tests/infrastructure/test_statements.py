@@ -1,12 +1,18 @@
 """Statements: what is made of a query at import, and what is sent when it runs."""
 
+from pathlib import Path
+
+import asyncpg
 import pytest
 
 from leadwire.domain.bots.table import Bot
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import any_of, columns, insert, load, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
+
+SOURCE = Path(__file__).parents[2] / "src" / "leadwire"
 
 
 def test_a_query_becomes_text_with_a_place_for_each_name():
@@ -50,6 +56,38 @@ SELECT 2
         "newest": ("the newest events", "SELECT $1"),
         "with_2xx": ("those that were answered", "SELECT 2"),
     }
+
+
+def test_a_part_stands_wherever_it_is_named(tmp_path):
+    (tmp_path / "parts.sql").write_text("-- {mine}: of a workspace\nworkspace_id = :workspace\n")
+    (tmp_path / "bots").mkdir()
+    (tmp_path / "bots" / "reads.sql").write_text("""-- {one}
+{mine} AND id = :id
+
+-- one
+SELECT '{}' FROM bot WHERE {one}
+""")
+    found = load(str(tmp_path / "bots" / "reads.py"))
+    assert [one.text for one in found.values()] == ["SELECT '{}' FROM bot WHERE workspace_id = $1 AND id = $2"]
+
+
+def test_a_part_that_is_not_there_fails_at_import(tmp_path):
+    (tmp_path / "reads.sql").write_text("-- one\nSELECT {one}\n")
+    with pytest.raises(KeyError):
+        load(str(tmp_path / "reads.py"))
+
+
+async def test_postgresql_knows_all_that_files_of_sql_name(database):
+    """Columns, tables and functions; and the type of each value."""
+    files = [path for path in sorted(SOURCE.rglob("*.sql")) if path.name != "parts.sql"]
+    for path in files:
+        for name, one in load(str(path)).items():
+            assert one.text, f"{path}: {name}"
+            async with db.transaction():
+                try:
+                    await DB.current_transaction.get().connection.prepare(one.text)
+                except asyncpg.PostgresError as error:
+                    raise AssertionError(f"{path}: {name}") from error
 
 
 def test_text_has_places_by_name_and_keeps_its_casts():

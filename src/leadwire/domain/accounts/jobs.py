@@ -1,7 +1,6 @@
 """Domains are checked whose turn has come."""
 
 import contextlib
-from collections.abc import Sequence
 
 from leadwire.domain.accounts.domains import changes as domains
 from leadwire.domain.accounts.domains import reads
@@ -9,8 +8,8 @@ from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.jobs import Claimed, Offer, job
 
 
-async def _due() -> Sequence[Offer]:
-    return [Offer(domain_id, workspace) for domain_id, workspace in await reads.due()]
+async def _due() -> list[Offer]:
+    return [Offer(*place) for place in await reads.due()]
 
 
 @job("domain.check", at_once=4, limit=60.0, find=_due)

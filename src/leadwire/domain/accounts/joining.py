@@ -9,43 +9,19 @@ from typing import Final
 
 from leadwire.domain.accounts import keys, quotas, reads
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.table import Invitation, Login, UserAccount
+from leadwire.domain.accounts.table import UserAccount
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict, NotFound
 
-# The people of a workspace and its open invitations, in one number.
-COUNT_PEOPLE: Final = sql("""
-SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
-    + (SELECT count(*) FROM invitation WHERE workspace_id = :workspace AND expires_at > :now)""")
+COUNT_PEOPLE, _TURN, _USE, _EMAIL, _NAME, _VERIFIED, _SET, _VERIFY, _UNVERIFIED, _VOUCH = named(
+    __file__, "count_people turn use email name verified set verify unverified vouch"
+)
 
-# Of several who bring the same address at once, each finds what the one before has made.
-_TURN: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended('login ' || lower(:email), 0))")
 _ADD: Final = insert(
     *columns(UserAccount, "id workspace_id login_id email name role created_at operator"),
     end="ON CONFLICT DO NOTHING RETURNING id",
 )
-_USE: Final = statement(Invitation.delete().where(Invitation.hash == param("hash")).returning(Invitation.operator))
-_EMAIL: Final = statement(Login.select("email").where(Login.id == param("login")).lock_rows("NO KEY UPDATE"))
-# What somebody is called where they have come to last.
-_NAME: Final = sql(
-    "SELECT name FROM user_account WHERE login_id = :login ORDER BY name IS NULL, created_at DESC, id LIMIT 1"
-)
-# Whose address it is; whether they have nothing to sign in with but a provider.
-_VERIFIED: Final = sql("""
-SELECT id, password_hash IS NULL AND NOT EXISTS (SELECT 1 FROM passkey WHERE user_id = l.id) AS bare
-FROM login l WHERE lower(email) = lower(:email) AND verified_at IS NOT NULL""")
-_SET: Final = statement(
-    Login.update(password_hash=param("password"), verified_at=param("at")).where(Login.id == param("login"))
-)
-_VERIFY: Final = statement(Login.update(verified_at=param("at")).where(Login.id == param("login")))
-_UNVERIFIED: Final = sql("""
-SELECT l.id FROM login l JOIN user_account u ON u.login_id = l.id
-WHERE u.id = :user AND lower(l.email) = :email AND l.verified_at IS NULL FOR NO KEY UPDATE OF l""")
-_VOUCH: Final = sql("""
-UPDATE login l SET verified_at = :at WHERE id = :login
-    AND NOT EXISTS (SELECT 1 FROM login o WHERE lower(o.email) = :email AND o.id <> l.id)
-    AND NOT EXISTS (SELECT 1 FROM user_account u WHERE u.login_id = l.id AND u.workspace_id <> :workspace)""")
 
 
 async def add(

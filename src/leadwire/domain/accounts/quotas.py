@@ -9,11 +9,10 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from leadwire.domain.accounts import closed
+from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.schema import Quota
-from leadwire.domain.accounts.table import Workspace
 from leadwire.infrastructure import db, settings
-from leadwire.infrastructure.db.statements import Statement, param, statement
+from leadwire.infrastructure.db.statements import Statement, named
 from leadwire.infrastructure.errors import Conflict, NotFound, QuotaExceeded
 
 _THINGS: Final[dict[Quota, str]] = {
@@ -27,10 +26,7 @@ _THINGS: Final[dict[Quota, str]] = {
     "api_keys": "API keys in use",
     "requests": "requests a minute with each API key",
 }
-# Not FOR UPDATE: rows that refer to the workspace can still be written.
-_LOCK: Final = statement(
-    Workspace.select("suspended_at", "quotas").where(Workspace.id == param("workspace")).lock_rows("NO KEY UPDATE")
-)
+(_LOCK,) = named(__file__, "lock")
 
 
 async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -> None:
@@ -67,7 +63,7 @@ async def _locked(workspace: str) -> msgspec.Raw:
         raise RuntimeError("counted outside the transaction of the change")
     suspended_at, stored = await _LOCK.one(NotFound("There is no such workspace."), workspace=workspace)
     if suspended_at:
-        raise await closed.reason(workspace)
+        raise await why_closed(workspace)
     return cast(msgspec.Raw, stored)
 
 

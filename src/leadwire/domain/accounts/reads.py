@@ -3,36 +3,21 @@
 import hmac
 import math
 from collections.abc import Collection
-from datetime import timedelta
 from typing import Final
 
 from leadwire.domain.accounts import keys, schema
-from leadwire.domain.accounts.table import HAS_FACTOR, Invitation
 from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import named, param, sql, statement
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.db.statements import named
+from leadwire.infrastructure.errors import DomainError, NotFound, WorkspaceMoving, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import BURST
 
 _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
-_ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
-_KEY_BY_LOOKUP, _ME, _SESSIONS, _FACTORS, _AGENT_ONLINE, _OFFER = named(
-    __file__, "key_by_lookup me sessions factors agent_online offer"
+_KEY_BY_LOOKUP, _ME, _SESSIONS, _OFFER, _SUSPENDED, _MOVE = named(
+    __file__, "key_by_lookup me sessions offer suspended move"
 )
-# Everybody with an account in a workspace, with when they were last there, oldest account first.
-team: Final = sql(f"""
-SELECT u.id, u.email_address AS email, u.name, role, created_at, {HAS_FACTOR} AS second_factor,
-    (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at
-FROM user_account u JOIN login l ON l.id = u.login_id WHERE workspace_id = :workspace ORDER BY created_at, u.id""").rows
-_SUSPENDED: Final = sql("SELECT id FROM workspace WHERE id = ANY(:ids::text[]) AND suspended_at IS NOT NULL")
-_INVITATIONS: Final = statement(
-    Invitation.select("id", "email", "role", "expires_at")
-    .where(Invitation.workspace_id == param("workspace"), Invitation.expires_at > param("now"))
-    .order_by("created_at", "id", ascending=False)
-)
-
 # Callers, and until when they are known, by the key's digest: no key is stored in clear.
 _known: dict[bytes, tuple[schema.Caller, float]] = {}
 
@@ -40,6 +25,14 @@ _known: dict[bytes, tuple[schema.Caller, float]] = {}
 async def suspended(workspaces: Collection[str]) -> set[str]:
     """Return those of some workspaces that are suspended, or are being deleted."""
     return {row["id"] for row in await _SUSPENDED.rows(ids=list(workspaces))}
+
+
+async def why_closed(workspace: str, suspended: type[DomainError] = WorkspaceSuspended) -> DomainError:
+    """Return the error for a request to a workspace that is closed: it comes here, has gone, or is suspended."""
+    move_id, moved_to = await _MOVE.row(workspace=workspace) or (None, None)
+    if moved_to is not None:
+        return WorkspaceMoving(f"The workspace has moved to {moved_to or 'another installation'}.")
+    return WorkspaceMoving() if move_id else suspended()
 
 
 async def caller(key: str, monotonic: float) -> schema.Caller | None:
@@ -88,6 +81,11 @@ async def users(workspace: str | None = None) -> list[schema.UserListed]:
 
 
 @query()
+async def team(workspace: str) -> list[db.Row]:
+    """Everybody with an account in a workspace, with when they were last there, oldest account first."""
+
+
+@query()
 async def workspace_list() -> list[schema.WorkspaceListed]:
     """Every workspace, oldest first."""
 
@@ -102,14 +100,14 @@ async def passkeys(login_id: str) -> list[db.Row]:
     """A login's passkeys, oldest first."""
 
 
+@query()
 async def agent_online(workspace: str) -> bool:
     """Whether somebody who may answer visitors has the inbox open."""
-    return bool(await _AGENT_ONLINE.value(workspace=workspace, since=clock.now() - _ONLINE))
 
 
+@query()
 async def invitations(workspace: str) -> list[db.Row]:
     """The invitations that can still be used, newest first."""
-    return await _INVITATIONS.rows(workspace=workspace, now=clock.now())
 
 
 async def offer(token: str) -> db.Row:
@@ -123,9 +121,9 @@ async def sessions(person: schema.Person) -> list[db.Row]:
     return await _SESSIONS.rows(login=person.login_id, only=person.user_id if person.provider else None)
 
 
+@query("There is no such person.")
 async def factors(login_id: str) -> db.Row:
     """What a person has besides the password: `app`, and the number of unused recovery `codes`. Raise NotFound."""
-    return await _FACTORS.one(NotFound("There is no such person."), login=login_id)
 
 
 async def _look_up(key: str, digest: bytes) -> schema.Caller | None:

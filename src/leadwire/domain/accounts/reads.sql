@@ -12,9 +12,9 @@ SELECT s.id, address, agent, seen_at, w.name AS workspace
 FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
 WHERE u.login_id = :login AND (:only::text IS NULL OR u.id = :only) ORDER BY seen_at DESC, s.id DESC
 
--- factors: whether a login has an authenticator app, and how many recovery codes are left
+-- factors
 SELECT totp_secret IS NOT NULL AS app, (SELECT count(*) FROM recovery_code r WHERE r.user_id = l.id) AS codes
-FROM login l WHERE id = :login
+FROM login l WHERE id = :login_id
 
 -- listed
 SELECT id, workspace_id, name, 'lw_' || lookup || '_', scopes, created_at, expires_at, last_used_at, revoked_at, networks
@@ -35,11 +35,27 @@ SELECT id, name, CASE WHEN moved_to IS NOT NULL THEN 'moved' WHEN deletion_began
     WHEN move_id IS NOT NULL THEN 'moving' WHEN suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END AS state, created_at
 FROM workspace ORDER BY created_at, id
 
--- agent_online: whether one of the users who may answer visitors has a session with the inbox open
-SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id
-WHERE u.workspace_id = :workspace AND u.role IN ('admin', 'agent') AND s.present_at > :since)
+-- agent_online
+-- An open inbox reports every 60 seconds.
+SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id WHERE u.workspace_id = :workspace
+    AND u.role IN ('admin', 'agent') AND s.present_at > :now::timestamptz - interval '150 seconds')
 
 -- offer: an invitation that can still be used
 -- Without an e-mail address, whoever opens it chooses.
 SELECT workspace_id, name AS workspace_name, email, role, sso_enforced, mailed
 FROM invitation i JOIN workspace w ON w.id = i.workspace_id WHERE i.hash = :hash AND i.expires_at > :now
+
+-- invitations
+SELECT id, email, role, expires_at FROM invitation WHERE workspace_id = :workspace AND expires_at > :now
+ORDER BY created_at DESC, id DESC
+
+-- team
+SELECT u.id, u.email_address AS email, u.name, role, created_at, {has_factor} AS second_factor,
+    (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at
+FROM user_account u JOIN login l ON l.id = u.login_id WHERE workspace_id = :workspace ORDER BY created_at, u.id
+
+-- move: where a workspace has gone, or that it comes here
+SELECT move_id, moved_to FROM workspace WHERE id = :workspace
+
+-- suspended
+SELECT id FROM workspace WHERE id = ANY(:ids::text[]) AND suspended_at IS NOT NULL

@@ -241,10 +241,3 @@ class AuditChain(Table, db=DB, tablename="audit_chain"):
     workspace_id = Text(null=True, default=None)
     sealed = Bytea()  # see `audit/chain.py`
     head_due = Boolean(default=True)  # whether its end is still to be told outside, see `audit/heads.py`
-
-
-HAS_FACTOR: Final = "(l.totp_secret IS NOT NULL OR EXISTS (SELECT 1 FROM passkey p WHERE p.user_id = l.id))"
-"""SQL: whether the login `l` has a second factor."""
-
-WORKSPACES: Final = "ARRAY(SELECT u.workspace_id FROM user_account u WHERE u.login_id = l.id ORDER BY 1) AS workspaces"
-"""SQL: where the login `l` has accounts."""

@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from leadwire.domain.accounts import closed, keys
+from leadwire.domain.accounts import keys
+from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.bots import schema
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow.nodes import Flow
@@ -125,7 +126,7 @@ async def live(bot_id: str) -> LiveBot:
     """A bot as visitors find it, by its id alone. Raise NotFound, also with nothing published; WorkspaceSuspended."""
     workspace, version, color, look, suspended = await _live(bot_id)
     if suspended:
-        raise await closed.reason(workspace, ChatClosed)
+        raise await why_closed(workspace, ChatClosed)
     return LiveBot(workspace, bot_id, version, color, await flow(workspace, bot_id, version), stored(look))
 
 

@@ -11,7 +11,6 @@ from leadwire.delivery.feed.events import StoredEvent, about
 from leadwire.domain.conversations import schema
 from leadwire.domain.conversations.plan import COLUMNS, Known
 from leadwire.domain.conversations.schema import MAX_MESSAGES, Conversation, ConversationDetail, Status, StoredMessage
-from leadwire.domain.conversations.table import Conversation as Table
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.leads.reads import stored as stored_lead
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Keyset
@@ -20,7 +19,7 @@ from leadwire.domain.listing.queries import PageQuery, SearchQuery
 from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.statements import named, sql
 from leadwire.infrastructure.ids import is_id
 
 
@@ -81,11 +80,7 @@ _LIST: Final = _Conversations(
 )
 page, search, total, export = _LIST.page, _LIST.search, _LIST.total, _LIST.export
 filters, source = _NEWEST.used, _NEWEST.source
-_OF_LEAD: Final = statement(
-    Table.select(*schema.LIST_COLUMNS.split(", ")).where(
-        Table.workspace_id == param("workspace"), Table.lead_id == param("lead_id")
-    )
-)
+(_OF_LEAD,) = named(__file__, "of_lead")
 _MINE: Final = "SELECT count(*) FROM conversation WHERE workspace_id = :workspace {bot}"
 # How many conversations began on each day (UTC); in how many a person was asked for. Each from one index.
 by_day: Final = Figures(f"{_MINE} AND {{on}}", by_day=True).rows

@@ -37,3 +37,7 @@ SELECT id, name, content FROM saved_reply WHERE workspace_id = :workspace ORDER 
 
 -- rating
 SELECT rating, rating_comment, status FROM conversation WHERE workspace_id = :workspace AND id = :conversation_id
+
+-- of_lead
+SELECT id, bot_id, status, visitor_email, visitor_name, messages_count, created_at, updated_at FROM conversation
+WHERE workspace_id = :workspace AND lead_id = :lead_id

@@ -8,22 +8,14 @@ from leadwire.domain.exports import reads
 from leadwire.domain.exports.schema import Export, ExportCanceled, Format, Kind, TooManyExports
 from leadwire.domain.exports.table import ExportJob
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, named
 
 MOST_OPEN: Final = 20
 """Exports of a workspace that are neither completed nor canceled nor expired."""
 LASTS: Final = timedelta(hours=24)
 
-_COUNT: Final = sql("""
-SELECT count(*) FROM export_job WHERE workspace_id = :workspace AND created_at > :since
-    AND completed_at IS NULL AND canceled_at IS NULL""")
+_COUNT, _CANCEL, _NOTE = named(__file__, "count cancel note")
 _ADD: Final = insert(*columns(ExportJob, "id workspace_id kind format query created_at expires_at"))
-_OF_ONE: Final = (ExportJob.workspace_id == param("workspace"), ExportJob.id == param("id"))
-_CANCEL: Final = statement(ExportJob.update(canceled_at=param("now")).where(*_OF_ONE, ExportJob.canceled_at.is_null()))
-# Count rows that were sent, unless the export was canceled.
-_NOTE: Final = sql("""
-UPDATE export_job SET sent = sent + :sent, completed_at = CASE WHEN :ended THEN :now::timestamptz ELSE completed_at END
-WHERE workspace_id = :workspace AND id = :id AND canceled_at IS NULL RETURNING 1""")
 
 
 async def create(workspace: str, kind: Kind, form: Format, query: str) -> Export:

@@ -9,21 +9,16 @@ from msgspec import Struct, structs
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.exports.schema import Export, ExportCanceled, ExportedMessage, ExportExpired, Kind
-from leadwire.domain.exports.table import ExportJob
 from leadwire.domain.feed import reads as feed
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.keyset import UPDATED, Keyset
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.statements import named, sql
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
-_STORED: Final = statement(
-    ExportJob.select(
-        "id", "kind", "format", "sent", "created_at", "expires_at", "query", "completed_at", "canceled_at"
-    ).where(ExportJob.workspace_id == param("workspace"), ExportJob.id == param("id"))
-)
+(_STORED,) = named(__file__, "stored")
 
 _AT_ONCE: Final = 500  # messages in memory at a time
 _KEY: Final = {"conversation_created_at": "timestamptz", "conversation_id": "text", "seq": "smallint"}

@@ -1,18 +1,16 @@
 """Every change of a lead: one function, one transaction, with its events."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from leadwire.domain.leads import events, fields, holders, merge, reads, schema, table
+from leadwire.domain.leads import events, fields, holders, merge, reads, schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import named, param, statement
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, FieldError, PreconditionFailed, ReadOnlyField
 
-_LEAD: Final = (table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
-(_UPDATE,) = named(__file__, "update")
-_DELETE: Final = statement(table.Lead.delete().where(*_LEAD))
+_UPDATE, _DELETE = named(__file__, "update delete")
 
 
 class LeadConflict(Conflict, code="lead_conflict", detail="Another lead of this bot has that e-mail address."):

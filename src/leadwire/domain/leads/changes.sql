@@ -12,3 +12,6 @@ UPDATE lead SET updated_at = free.updated_at, email = free.email, name = free.na
     company = free.company, score = free.score, custom_fields = free.custom_fields::json, version = lead.version + 1
 FROM free WHERE lead.ctid = free.place AND lead.workspace_id = free.workspace_id
 RETURNING free.event
+
+-- delete
+DELETE FROM lead WHERE workspace_id = :workspace AND id = :id

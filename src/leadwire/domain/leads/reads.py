@@ -4,7 +4,6 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, structs
 
-from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset
 from leadwire.domain.listing.listing import Figures, Listing
@@ -13,7 +12,7 @@ from leadwire.domain.search import documents
 from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
@@ -179,11 +178,8 @@ _LIST: Final = _Leads(
 )
 page, search, total, walk, export = _LIST.page, _LIST.search, _LIST.total, _LIST.walk, _LIST.export
 
-_FIND: Final = table.Lead.select(*COLUMNS.split(", "), table.Lead.version).where(
-    table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id")
-)
-_STORED: Final = statement(_FIND)
-_LOCKED: Final = statement(_FIND, "FOR UPDATE")
+_FIND: Final = f"SELECT {COLUMNS}, version FROM lead WHERE workspace_id = :workspace AND id = :id"
+_STORED, _LOCKED = sql(_FIND), sql(f"{_FIND} FOR UPDATE")
 # Each bot's lead with this e-mail address, by the index of bot and address.
 _WITH_EMAIL: Final = sql(f"""
 SELECT {COLUMNS} FROM (SELECT id AS bot FROM bot WHERE workspace_id = :workspace) bots

@@ -1,25 +1,15 @@
 """Whether there is mail, what waits or died, and which addresses were refused."""
 
-from typing import Final
-
 import msgspec
 
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents, MailListed, State, Suppressed
-from leadwire.domain.mail.table import Mail, MailSuppression
+from leadwire.domain.mail.table import Mail
 from leadwire.infrastructure import secret_box, settings
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.statements import named
 
-# How many mails wait, and how many were given up: each counted in its index.
-_COUNTS: Final = sql("""
-SELECT (SELECT count(*) FROM mail WHERE state = 'waiting') AS waiting,
-    (SELECT count(*) FROM mail WHERE state = 'dead') AS dead""")
-_IS_SUPPRESSED: Final = statement(
-    MailSuppression.select("reason").where(
-        MailSuppression.workspace_id == param("workspace"), MailSuppression.address == param("address")
-    )
-)
+_COUNTS, _IS_SUPPRESSED = named(__file__, "counts is_suppressed")
 
 
 def enabled() -> bool:

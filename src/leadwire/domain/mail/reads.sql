@@ -4,3 +4,10 @@ WHERE :state::text IS NULL OR state = :state ORDER BY id DESC LIMIT :most
 
 -- suppressed
 SELECT address, reason, created_at FROM mail_suppression WHERE workspace_id = :workspace ORDER BY address
+
+-- counts: how many mails wait, and how many were given up: each counted in its index
+SELECT (SELECT count(*) FROM mail WHERE state = 'waiting') AS waiting,
+    (SELECT count(*) FROM mail WHERE state = 'dead') AS dead
+
+-- is_suppressed
+SELECT reason FROM mail_suppression WHERE workspace_id = :workspace AND address = :address

@@ -6,8 +6,8 @@ What is looked for over all workspaces is behind an index that holds only endpoi
 from typing import Final
 
 from leadwire.delivery.endpoints.table import FAILING_DAYS
-from leadwire.domain.accounts import closed, tickets
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.accounts import tickets
 from leadwire.domain.accounts.schema import Person, Role
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.schema import ConversationDetail, ConversationNotFound
@@ -146,7 +146,7 @@ async def transcript(ticket: str) -> dict[str, object]:
     workspace, about = tickets.opened(TRANSCRIPT, ticket)
     conversation_id, _, count = about.partition(" ")
     if await accounts.suspended([workspace]):
-        raise await closed.reason(workspace)
+        raise await accounts.why_closed(workspace)
     conversation = await conversations.detail(workspace, conversation_id)
     if conversation.lead is None:
         raise ConversationNotFound

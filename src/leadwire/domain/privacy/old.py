@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named, sql
 
 COUNTED: Final = 2_000
 """Rows that a preview counts or looks at."""
@@ -39,18 +39,7 @@ _FIRST: Final = "(SELECT id, ended_at {} ORDER BY ended_at FETCH FIRST (:most) R
 _SPAN: Final = sql(f"""
 SELECT id, ended_at FROM ({" UNION ALL ".join(_FIRST.format(_ENDED.format(lead)) for lead in _LEAD.values())}) found
 ORDER BY ended_at FETCH FIRST (:most) ROWS WITH TIES""")
-# Some leads in the order in which they were captured, and when something last happened to each. The latest of its
-# conversations is looked up: NOT EXISTS is planned as one look at all conversations.
-_LEADS: Final = """
-SELECT l.*, greatest(updated_at, (SELECT max(c.updated_at) FROM conversation c WHERE c.lead_id = l.id)) AS last_at
-FROM (SELECT id, version, created_at, updated_at FROM lead
-    WHERE workspace_id = :workspace AND (created_at, id) > (:after, :after_id) AND created_at < :before
-    ORDER BY created_at, id LIMIT :most) l"""
-_SOME_LEADS: Final = sql(f"{_LEADS} ORDER BY created_at, id")
-_COUNT_LEADS: Final = sql(f"""
-SELECT count(*), count(*) FILTER (WHERE last_at < :before), min(last_at),
-    coalesce((SELECT max(created_at) FROM lead WHERE workspace_id = :workspace) >= :before, false)
-FROM ({_LEADS}) l""")
+_SOME_LEADS, _COUNT_LEADS = named(__file__, "some_leads count_leads")
 
 
 class Old(Struct, frozen=True):

@@ -19,11 +19,10 @@ from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.privacy import changes, old, person
 from leadwire.domain.privacy.old import Old
 from leadwire.domain.privacy.person import Person
-from leadwire.domain.privacy.table import Retention
 from leadwire.infrastructure import clock, db, jobs, settings, telemetry
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.statements import named, sql
 from leadwire.infrastructure.errors import FieldError, Invalid, NotFound, PreconditionFailed
 
 Kind = Literal["conversations", "lead_conversations", "leads", "messages", "events"]
@@ -41,26 +40,9 @@ _SPAN: Final = timedelta(days=1)  # of the events among which some are blanked i
 _OF_CONVERSATIONS: Final = tuple(kind for kind in EVENTS if not kind.startswith("lead."))
 _MESSAGES: Final = tuple(kind for kind in EVENTS if kind.startswith("message."))
 
-_ONE: Final = (Retention.workspace_id == param("workspace"), Retention.kind == param("kind"))
-_DAYS: Final = statement(
-    Retention.select("kind", "days", "after_time").where(Retention.workspace_id == param("workspace"))
+_DAYS, _SET, _KEEP, _ALL_DUE, _ONE_DUE, _MOVE, _END_ROUND = named(
+    __file__, "days set keep all_due one_due move end_round"
 )
-# A changed setting is due at once.
-_SET: Final = sql("""
-INSERT INTO retention (workspace_id, kind, days) VALUES (:workspace, :kind, :days)
-ON CONFLICT (workspace_id, kind) DO UPDATE SET days = excluded.days, swept_at = NULL""")
-_KEEP: Final = statement(Retention.delete().where(*_ONE))
-_DUE: Final = "(swept_at IS NULL OR swept_at < now() - interval '1 day')"
-_ALL_DUE: Final = sql(f"SELECT workspace_id, kind FROM retention WHERE {_DUE}")
-# The clock that is behind counts: a wrong one alone makes nothing old.
-_ONE_DUE: Final = sql(f"""
-SELECT least(:now::timestamptz, now()) - days * interval '1 day', after_time, after_id FROM retention
-WHERE workspace_id = :workspace AND kind = :kind AND {_DUE}""")
-_MOVE: Final = sql("""
-UPDATE retention SET after_time = :after_time, after_id = :after_id, removed = removed + :removed
-WHERE workspace_id = :workspace AND kind = :kind RETURNING removed""")
-_END_ROUND: Final = sql("""
-UPDATE retention SET swept_at = now(), removed = 0 WHERE workspace_id = :workspace AND kind = :kind""")
 
 
 class _Batch(NamedTuple):

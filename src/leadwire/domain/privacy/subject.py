@@ -20,7 +20,7 @@ from leadwire.domain.privacy.person import Person, lists
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.declared import derived
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import NotFound
 
 Row = dict[str, Any]
@@ -31,16 +31,8 @@ _AT_ONCE: Final = 50  # events
 
 _MINE: Final = "workspace_id = :workspace AND {} = :id"
 _LEAD: Final = select(Lead, _MINE.format("id"), "id")
-# Also the conversation in which the lead was captured, if its visitor has become another lead since.
-_CONVERSATION_IDS: Final = sql("""
-SELECT id FROM conversation WHERE workspace_id = :workspace
-  AND (lead_id = :id OR id = (SELECT conversation_id FROM lead WHERE id = :id)) ORDER BY created_at, id""")
+_CONVERSATION_IDS, _EVENT_IDS = named(__file__, "conversation_ids event_ids")
 _CONVERSATION: Final = select(Conversation, _MINE.format("id"), "id", "lead_id")
-# Materialized: else the planner may read every event there is, in the order of their ids.
-_EVENT_IDS: Final = sql("""
-WITH about AS MATERIALIZED (
-    SELECT id FROM event WHERE workspace_id = :workspace AND (lead_id = :lead OR conversation_id = ANY(:conversations))
-) SELECT id FROM about ORDER BY id""")
 _EVENTS: Final = select(RecordedEvent, "id = ANY(:ids::text[]) AND id BETWEEN :first AND :last", "id")
 
 

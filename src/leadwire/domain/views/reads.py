@@ -1,14 +1,9 @@
 """The views that a person has."""
 
-from typing import Final
-
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 
-# Their own, those of everybody, and the columns they see without one (no name).
-_VIEWS: Final = sql("""
-SELECT id, user_id, name, query, columns FROM lead_view
-WHERE workspace_id = :workspace AND (user_id = :user_id OR user_id IS NULL) ORDER BY lower(name), id""")
+(_VIEWS,) = named(__file__, "views")
 
 
 async def views(workspace: str, user_id: str) -> tuple[list[db.Row], list[str]]:

@@ -14,7 +14,6 @@ from msgspec import UNSET
 from leadwire.delivery import signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.endpoints import discard as discards
-from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.outbox import Event
 from leadwire.delivery.receivers import pull
@@ -24,11 +23,11 @@ from leadwire.domain.webhooks import custom_headers, filters, reads, signing_key
 from leadwire.domain.webhooks.samples import NAMED_SAMPLES, SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.infrastructure import clock, db, settings
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import RateLimited, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
 
-_COUNT: Final = statement(WebhookEndpoint.count().where(WebhookEndpoint.workspace_id == param("workspace")))
+_COUNT: Final = sql("SELECT count(*) FROM webhook_endpoint WHERE workspace_id = :workspace")
 PULL: Final = pull.SCHEME
 """How the URL of an endpoint begins whose receiver fetches."""
 _TEST_WINDOW: Final = 300  # seconds

@@ -20,8 +20,6 @@ from leadwire.infrastructure.errors import InvalidParameter
 LOOKED: Final = 500
 _STAGES: Final = ("delivered", "unfinished", "dead", "cancelled")  # unfinished is waiting or queued
 
-_SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
-    d.due_at, d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject"""
 
 _NEWEST, _UNFINISHED, _DEAD, _ITSELF = named(__file__, "newest unfinished dead itself")
 # Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
@@ -33,17 +31,7 @@ ORDER BY id DESC LIMIT :limit"""
 _ABOUT_LEAD: Final = sql(_SUBJECT.format(column="lead_id"))
 _ABOUT_CONVERSATION: Final = sql(_SUBJECT.format(column="conversation_id"))
 
-# The deliveries of some events, with the last attempt of each.
-_PAGE: Final = sql(f"""
-SELECT {_SHOWN}, e.url, last.duration_ms, last.http_status
-FROM every_delivery d JOIN event v ON v.id = d.event_id
-LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
-LEFT JOIN LATERAL (SELECT a.duration_ms, a.http_status FROM attempt a WHERE a.event_id = d.event_id
-    AND a.endpoint_id = d.endpoint_id ORDER BY a.started_at DESC LIMIT 1) AS last ON true
-WHERE d.event_id = ANY(:events) AND v.id = ANY(:events) AND d.workspace_id = :workspace AND d.event_id >= :oldest
-  AND (:endpoint_id = '' OR d.endpoint_id = :endpoint_id) AND (:states::text[] IS NULL OR d.state = ANY(:states))
-  AND (:outcome = '' OR d.last_outcome = :outcome) AND (:tests OR NOT d.test)
-ORDER BY d.event_id DESC, d.endpoint_id LIMIT :limit""")
+(_PAGE,) = named(__file__, "page")
 
 
 class Filter(Struct, frozen=True, kw_only=True):

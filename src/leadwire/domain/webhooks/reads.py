@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 
-from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import custom_headers
 from leadwire.domain.webhooks.filters import Filter
@@ -20,26 +19,14 @@ from leadwire.domain.webhooks.schema import (
     PublicKey,
 )
 from leadwire.infrastructure import clock, db, ids, settings
-from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
+from leadwire.infrastructure.db.statements import named, sql
 from leadwire.infrastructure.errors import Invalid, NotFound
 
 MOST_NUMBERS: Final = 1000  # at once
-_COLUMNS: Final = columns(WebhookEndpoint, " ".join(Endpoint.__struct_fields__))
-_OF_WORKSPACE: Final = if_given(WebhookEndpoint.workspace_id, "workspace")
-_ENDPOINTS: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id"))
-_ENDPOINT: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(WebhookEndpoint.id == param("id"), _OF_WORKSPACE))
-# By itself is an attempt after the last of its series, and those of a series that a redrive began which nobody has
-# started: after the series before, and before this one.
-_ATTEMPTS: Final = sql("""
-SELECT generation, number, counted, started_at, duration_ms, outcome, http_status, error, response_body,
-    number > :series OR EXISTS (SELECT 1 FROM redrive_job j
-        WHERE j.endpoint_id = :endpoint_id AND j.died_since IS NOT NULL
-          AND j.created_at < (SELECT min(s.started_at) FROM attempt s
-            WHERE s.event_id = :event_id AND s.endpoint_id = :endpoint_id AND s.generation = a.generation)
-          AND j.updated_at > (SELECT max(s.started_at) FROM attempt s
-            WHERE s.event_id = :event_id AND s.endpoint_id = :endpoint_id AND s.generation = a.generation - 1)
-          AND j.first_event <= :event_id AND j.after_event >= :event_id) AS by_itself, response_headers
-FROM attempt a WHERE event_id = :event_id AND endpoint_id = :endpoint_id ORDER BY started_at, generation, number""")
+_ENDPOINTS, _ENDPOINT, _ATTEMPTS, _TESTED, _NUMBERED, _CERTIFICATES_ENDING, _PUBLIC_KEYS = named(
+    __file__, "endpoints endpoint attempts tested numbered certificates_ending public_keys"
+)
+(_STATES,) = named(__file__, "states")
 
 _LISTED: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
     d.due_at, d.finished_at"""
@@ -55,27 +42,6 @@ _DELIVERIES: Final = sql(f"""
 SELECT {_LISTED}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), v.body, d.test, d.generation,
     d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent, v.subject
 {_OF} AND d.event_id = :event_id ORDER BY d.endpoint_id""")
-_TESTED: Final = sql("""
-SELECT id FROM event WHERE id = :event_id AND test_endpoint_id = :endpoint_id
-    AND (:workspace::text IS NULL OR workspace_id = :workspace)""")
-# The events whose deliveries to an endpoint have these numbers.
-_NUMBERED: Final = sql("""
-SELECT event_id FROM every_delivery WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last
-ORDER BY sequence""")
-# Client certificates that end before a time, the first to end first.
-_CERTIFICATES_ENDING: Final = sql("""
-SELECT id, certificate_subject, certificate_ends_at FROM webhook_endpoint WHERE certificate_ends_at < :before
-ORDER BY certificate_ends_at, id""")
-# What is published of an endpoint's keys, and where its workspace has gone.
-_PUBLIC_KEYS: Final = sql("""
-SELECT e.public_keys, w.moved_to FROM webhook_endpoint e JOIN workspace w ON w.id = e.workspace_id
-WHERE e.id = :endpoint_id""")
-# How the deliveries of some events stand; the range of ids leaves out the partitions of other days.
-_STATES: Final = sql("""
-SELECT event_id, endpoint_id, exact_state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
-FROM every_delivery
-WHERE workspace_id = :workspace AND event_id = ANY(:events) AND event_id >= :first AND event_id <= :last
-ORDER BY event_id, endpoint_id""")
 
 
 async def endpoints(workspace: str | None) -> list[Endpoint]:

@@ -10,12 +10,12 @@ from msgspec import Struct
 from leadwire.delivery import auto_redrive
 from leadwire.delivery import redrive as rows
 from leadwire.delivery.envelope import EVERY_KIND
-from leadwire.delivery.redrive import Criteria, JobState, RedriveJob
+from leadwire.delivery.redrive import Criteria, JobState
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
 from leadwire.domain.webhooks.schema import DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, ids
-from leadwire.infrastructure.db.statements import columns, if_given, param, statement
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 FASTEST: Final = 1000  # deliveries a second
@@ -71,14 +71,6 @@ class Redrive(Struct, frozen=True):
     def event_id(self) -> str | None:
         """The only event that is sent, if it is one."""
         return self.first_event if self.end_event == rows.after(self.first_event) else None
-
-
-_COLUMNS: Final = columns(RedriveJob, " ".join(Redrive.__struct_fields__))
-_OF_WORKSPACE: Final = if_given(RedriveJob.workspace_id, "workspace")
-_ONE: Final = statement(RedriveJob.select(*_COLUMNS).where(RedriveJob.id == param("id"), _OF_WORKSPACE))
-_LATEST: Final = statement(
-    RedriveJob.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id", ascending=False), "LIMIT :limit"
-)
 
 
 async def count(workspace: str, selection: Selection) -> int:
@@ -149,15 +141,14 @@ def by_itself(endpoint: Endpoint | None, delivery: DeliveryDetail) -> bool:
     )
 
 
+@query("There is no redrive {job_id}.")
 async def one(workspace: str | None, job_id: str) -> Redrive:
     """Return one job. Raise NotFound."""
-    missing = NotFound(f"There is no redrive {job_id}.")
-    return Redrive(*clock.texts(await _ONE.one(missing, workspace=workspace, id=job_id)))
 
 
+@query()
 async def listed(workspace: str | None, limit: int = 100) -> list[Redrive]:
     """Return jobs, newest first."""
-    return [Redrive(*clock.texts(row)) for row in await _LATEST.rows(workspace=workspace, limit=limit)]
 
 
 async def _criteria(workspace: str, selection: Selection) -> Criteria:

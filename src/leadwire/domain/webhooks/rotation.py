@@ -5,7 +5,6 @@ Promoted, it is the secret, in `X-Service-Signature` too.
 """
 
 import functools
-from typing import Final
 
 from leadwire.delivery import signing
 from leadwire.delivery.endpoints import changes as rows
@@ -14,14 +13,10 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import Endpoint
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound
 
-_SECRETS: Final = statement(
-    WebhookEndpoint.select(WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.signing_key).where(
-        WebhookEndpoint.id == param("id"), WebhookEndpoint.workspace_id == param("workspace")
-    )
-)
+(_SECRETS,) = named(__file__, "secrets")
 
 
 async def stage(workspace: str, endpoint_id: str) -> str:

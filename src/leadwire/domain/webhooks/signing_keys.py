@@ -6,7 +6,7 @@ Staged, the next key is published and signs nothing yet. Promoted, it signs; the
 import base64
 import hashlib
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 from piccolo.columns import Column
@@ -18,12 +18,10 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.domain.webhooks import reads
 from leadwire.domain.webhooks.schema import PUBLISHED_BEFORE, Endpoint, PublicKey
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict
 
-_NEXT: Final = statement(
-    WebhookEndpoint.select(WebhookEndpoint.next_signing_key).where(WebhookEndpoint.id == param("id"))
-)
+(_NEXT,) = named(__file__, "next")
 
 
 def switched(endpoint_id: str, *, on: bool) -> dict[str, object]:

@@ -23,7 +23,7 @@ from leadwire.infrastructure import db, ids, secret_box
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import Declared, declaration, derived
 from leadwire.infrastructure.db.other import Other, at_home
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.secret_box import SecretBox
 
 _PAGE: Final = 500  # rows
@@ -55,16 +55,7 @@ def _table(table: type[Table], every: Sequence[type[Table]]) -> _Table:
     return _Table(name, said, rows, "p.xact" if declared.has(of, "xact") else "")
 
 
-_COLUMNS: Final = sql("""
-SELECT attname, coalesce(attnum = ANY(indkey), false) AS key FROM pg_attribute
-LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary
-WHERE attrelid = to_regclass(:name) AND attnum > 0 AND NOT attisdropped ORDER BY attnum""")
-
-
-# People of the workspace who are here already, with another one: their logins stay as they are here.
-_SETTLED: Final = sql("""
-SELECT quote_literal(coalesce(array_agg(DISTINCT login_id), '{}')) || '::text[]' FROM user_account
-WHERE login_id = ANY(:logins) AND workspace_id <> :workspace""")
+_COLUMNS, _SETTLED = named(__file__, "columns settled")
 
 
 class Copy:

@@ -5,7 +5,6 @@ is not refused: while its endpoints are held they only put back what they have.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from piccolo.table import Table
 
@@ -13,23 +12,9 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.db import declared, steps
 from leadwire.infrastructure.db.declared import declaration, derived
 from leadwire.infrastructure.db.other import Other
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 
-# The statement of each trigger that is missing; of each that is there.
-_MISSING: Final = sql("""
-SELECT format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW WHEN (NEW.workspace_id = %L)'
-    ' EXECUTE FUNCTION refuse_while_moving(%L)', 'move of ' || :workspace, c.oid::regclass, :workspace, :workspace)
-FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
-WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND pg_table_is_visible(c.oid) AND c.relname <> ALL(:open)
-    AND NOT EXISTS (SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = 'move of ' || :workspace)
-ORDER BY c.relname""")
-_PRESENT: Final = sql("""
-SELECT format('DROP TRIGGER IF EXISTS %I ON %s', tgname, tgrelid::regclass) FROM pg_trigger
-WHERE tgname = 'move of ' || :workspace AND tgparentid = 0""")
-_PATIENCE: Final = sql("SELECT set_config('lock_timeout', '2s', true)")
-# Of the session. The first says who moves, the second waits for changes that have begun, and refuses those that come.
-_ALONE: Final = sql("SELECT pg_advisory_lock(7227, hashtext(:workspace))")
-_CLOSE: Final = sql("SELECT pg_advisory_lock(7226, hashtext(:workspace))")
+_MISSING, _PRESENT, _PATIENCE, _ALONE, _CLOSE = named(__file__, "missing present patience alone close")
 
 
 @derived

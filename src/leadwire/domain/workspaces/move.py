@@ -21,7 +21,7 @@ from leadwire.domain.workspaces import changes, fence
 from leadwire.domain.workspaces.copy import Copy
 from leadwire.infrastructure import db, secret_box, settings
 from leadwire.infrastructure.db.other import Other, connected
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound, OperatorError, Unavailable
 from leadwire.infrastructure.secret_box import SecretBox
 
@@ -29,14 +29,7 @@ _PATIENCE: Final = 90.0  # seconds until deliveries that are being sent have end
 _SHORT: Final = 2.0  # seconds, for the same while changes are refused
 _LOOK: Final = 0.2  # seconds
 _TRIES: Final = 5
-_STATE: Final = sql("""
-SELECT move_id, suspended_at IS NOT NULL AS suspended, deletion_began_at IS NOT NULL AS ends FROM workspace
-WHERE id = :workspace""")
-_VERSION: Final = sql("SELECT array_agg(name ORDER BY name) FROM migration WHERE app_name = 'leadwire'")
-# Whether workers have deliveries in hand. What a receiver has fetched it may acknowledge here.
-_SENDING: Final = sql("""
-SELECT EXISTS (SELECT 1 FROM webhook_endpoint e JOIN delivery d ON d.endpoint_id = e.id
-    WHERE e.workspace_id = :workspace AND d.state = 'queued' AND coalesce(d.owner, '') NOT LIKE 'pull:%')""")
+_STATE, _VERSION, _SENDING = named(__file__, "state version sending")
 
 
 class Moved(NamedTuple):

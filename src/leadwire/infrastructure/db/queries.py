@@ -4,10 +4,11 @@
     async def history(workspace: str, bot_id: str) -> History:
         \"\"\"How far a bot's draft can be undone and redone. Raise BotNotFound.\"\"\"
 
-The parameters are the values of the statement: both have to be the same, at import. What is annotated to be returned is
-made of the rows: `list[X]` has an X for each, `dict` the first two columns, X is made of the first. Without a row it is
-None where the annotation allows that, False where it is `bool`. A struct is made of the columns in their order, with
-times as text unless it has fields for times; a plain value is the first column.
+The parameters are the values of the statement: both have to be the same, at import. `:now` needs none: it is what the
+clock says. What is annotated to be returned is made of the rows: `list[X]` and `set[X]` have an X for each, `dict` the
+first two columns, X is made of the first. Without a row it is None where the annotation allows that, False where it is
+`bool`. A struct is made of the columns in their order, with times as text unless it has fields for times; a plain value
+is the first column.
 """
 
 import functools
@@ -27,7 +28,8 @@ F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 
 
 def query(missing: type[Exception] | str = "") -> Callable[[F], F]:
-    """Make a function run its statement. `missing` is raised without a row; a text is that of a NotFound.
+    """Make a function run its statement. `missing` is raised without a row; a text is that of a NotFound, in which
+    values may be named: `{endpoint_id}`.
 
     Raise KeyError or TypeError, so at import, when there is no such statement or it takes other values.
     """
@@ -36,7 +38,8 @@ def query(missing: type[Exception] | str = "") -> Callable[[F], F]:
         statement = load(function.__globals__["__file__"])[function.__name__.strip("_")]
         parameters = inspect.signature(function).parameters
         names, most = tuple(parameters), len(parameters)
-        if set(names) != set(statement.names):
+        told = {"now"}.intersection(statement.names).difference(names)
+        if {*names, *told} != set(statement.names):
             message = f"{function.__qualname__} takes {list(names)}, its SQL {list(statement.names)}"
             raise TypeError(message)
         defaults = {
@@ -54,11 +57,13 @@ def query(missing: type[Exception] | str = "") -> Callable[[F], F]:
                 raise TypeError(message)
             # `signature.bind` takes longer than all the rest.
             values = {**defaults, **dict(zip(names, args, strict=False)), **values}
+            if told:
+                values["now"] = clock.now()
             # No row has a NUL byte, which PostgreSQL refuses to look for.
             absent = looks and "\0" in "".join([value for value in values.values() if isinstance(value, str)])
             rows = [] if absent else await statement.rows(**values)
             if missing and not rows:
-                raise NotFound(missing) if isinstance(missing, str) else missing()
+                raise NotFound(missing.format(**values)) if isinstance(missing, str) else missing()
             return answer(rows)
 
         return run
@@ -72,9 +77,9 @@ def _answer(returned: Any) -> Callable[[Sequence[Row]], Any]:
         return lambda _: None
     if get_origin(returned) is dict:
         return lambda rows: {row[0]: row[1] for row in rows}
-    if get_origin(returned) is list:
+    if (many := get_origin(returned)) in (list, set):
         make = _make(get_args(returned)[0])
-        return lambda rows: [make(row) for row in rows]
+        return lambda rows: many(map(make, rows))
     types = [kind for kind in get_args(returned) if kind is not type(None)]
     make = _make(types[0] if type(None) in get_args(returned) else returned)
     without = False if returned is bool else None

@@ -19,7 +19,8 @@ from piccolo.table import Table
 from leadwire.infrastructure.db import DB, Row
 
 _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
-_TITLE: Final = re.compile(r"^-- ([a-z0-9_]+)(?:: (.+))?\n", re.MULTILINE)
+_TITLE: Final = re.compile(r"^-- (\{?[a-z0-9_]+\}?)(?:: (.+))?\n", re.MULTILINE)
+_PART: Final = re.compile(r"\{([a-z_]+)\}")
 _COMMENT: Final = re.compile(r"^ *--.*\n", re.MULTILINE)
 
 
@@ -100,12 +101,22 @@ def load(module: str) -> dict[str, Statement]:
 
     Each begins with a line `-- name: what it does`, its name in small letters; other comments have lines of their own.
     That of a `query`, whose docstring says what it does, has its name alone.
+
+    A title `-- {name}` is that of a part, which stands wherever `{name}` does below it. What several files have in
+    common is in a `parts.sql` of their package, or of one around it. Raise KeyError for a part that is not there.
     """
-    _, *parts = _TITLE.split(Path(module).with_suffix(".sql").read_text(encoding="utf-8"))
-    found = {}
-    for name, about, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        found[name] = sql(_COMMENT.sub("", text).strip())
-        found[name].about = about or ""
+    file = Path(module).with_suffix(".sql")
+    shared = [path for folder in reversed(file.parents) if (path := folder / "parts.sql").exists()]
+    found, parts = dict[str, Statement](), dict[str, str]()
+    for path in (*shared, file):
+        _, *sections = _TITLE.split(path.read_text(encoding="utf-8"))
+        for name, about, raw in zip(sections[::3], sections[1::3], sections[2::3], strict=True):
+            text = _PART.sub(lambda part: parts[part[1]], _COMMENT.sub("", raw).strip())
+            if name.startswith("{"):
+                parts[name.strip("{}")] = text
+            else:
+                found[name] = sql(text)
+                found[name].about = about or ""
     return found
 
 

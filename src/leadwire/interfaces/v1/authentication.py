@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from leadwire.domain.accounts import changes, closed, networks, reads
+from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.schema import Caller
 from leadwire.domain.listing.listing import SKIPPED
 from leadwire.infrastructure import redis_pool, telemetry
@@ -74,7 +74,7 @@ class ApiKeyGuard:
         limit = self._limit if caller.requests is None else _own_limit(caller.requests)
         scope["state"][ADDED].extend(limit.take(caller.key_id, loop_time))
         if caller.suspended:
-            raise await closed.reason(caller.workspace)
+            raise await reads.why_closed(caller.workspace)
         if needed and needed not in caller.scopes:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller

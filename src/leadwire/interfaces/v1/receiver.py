@@ -11,7 +11,7 @@ from litestar import Request, Router, post
 from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import Meta, Raw, Struct
 
-from leadwire.domain.accounts import closed
+from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.webhooks import receivers
 from leadwire.domain.webhooks.receivers import Acknowledged, Batch, Receiver
@@ -133,7 +133,7 @@ async def _receiver(scope: Scope) -> Receiver:
     set_workspace(found.workspace)
     scope["state"][ADDED].extend(_LIMIT.take(found.endpoint_id, loop_time))
     if found.suspended:
-        why = await closed.reason(found.workspace)
+        why = await why_closed(found.workspace)
         if isinstance(why, WorkspaceMoving) or not scope["route_handler"].opt.get("while_suspended"):
             raise why
     return found

@@ -11,7 +11,7 @@ from litestar import Request, Router, post
 from litestar.params import FromPath
 from litestar.response import Stream
 
-from leadwire.domain.accounts import closed
+from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.flow import attachments
@@ -228,7 +228,7 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
     if session.conversation_id != conversation_id:
         raise ConversationNotFound
     if session.suspended:
-        raise await closed.reason(session.workspace, ChatClosed)
+        raise await why_closed(session.workspace, ChatClosed)
     return session
 
 

@@ -16,8 +16,6 @@ from leadwire.infrastructure.errors import OperatorError
 
 INSTALLATION: Final = "installation"
 """The chain of entries that belong to no workspace. Each other chain has the id of its workspace."""
-OF_CHAIN: Final = f"coalesce(workspace_id, '{INSTALLATION}') = :chain"
-"""SQL: whether an entry is in a chain."""
 ORIGIN: Final = bytes(32)
 """What comes before the first hash."""
 

@@ -17,7 +17,6 @@ from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts.audit import events, heads
 from leadwire.domain.accounts.audit.chain import (
     INSTALLATION,
-    OF_CHAIN,
     Seal,
     chained,
     digest,
@@ -28,71 +27,24 @@ from leadwire.domain.accounts.audit.chain import (
 )  # fmt: skip
 from leadwire.domain.accounts.table import AuditCount
 from leadwire.infrastructure import clock, db, ids, settings, telemetry
-from leadwire.infrastructure.db.statements import columns, insert, lists, sql
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import columns, insert, lists, named
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.jobs import Again, Claimed, Offer, job
 
 BATCH: Final = 500
 
-# Nobody else changes this chain until the transaction ends, nor a version before, which locks all chains.
-_TRY_LOCK: Final = sql("""
-SELECT pg_try_advisory_xact_lock_shared(7225)
-    AND pg_try_advisory_xact_lock(hashtextextended('audit ' || :chain::text, 0))""")
-# The chains with entries that are not chained: a step in the index for each.
-_UNCHAINED: Final = sql(f"""
-WITH RECURSIVE chain (id) AS (
-    SELECT min(coalesce(workspace_id, '{INSTALLATION}')) FROM audit_entry WHERE number IS NULL
-    UNION ALL
-    SELECT (SELECT min(coalesce(workspace_id, '{INSTALLATION}')) FROM audit_entry
-        WHERE number IS NULL AND coalesce(workspace_id, '{INSTALLATION}') > chain.id) FROM chain WHERE id IS NOT NULL
-) SELECT id FROM chain WHERE id IS NOT NULL""")
-# Its oldest entries that are not chained. Others are skipped while a deletion of their workspace has them.
-_WAITING: Final = sql(f"""
-SELECT * FROM audit_entry WHERE {OF_CHAIN} AND number IS NULL
-ORDER BY coalesce(workspace_id, '{INSTALLATION}'), id LIMIT :most FOR UPDATE SKIP LOCKED""")
-_OF_CHAIN: Final = f"{OF_CHAIN} AND number IS NOT NULL"
-# The seal of a chain, and the highest number in it.
-_READ: Final = sql(f"""
-SELECT (SELECT sealed FROM audit_chain WHERE id = :chain), (
-    SELECT number FROM audit_entry WHERE {_OF_CHAIN} ORDER BY number DESC LIMIT 1)""")
-# Number and hash entries.
-_CHAIN: Final = sql("""
-UPDATE audit_entry e SET number = given.number, hash = given.hash
-FROM unnest(:ids::text[], :numbers::bigint[], :hashes::bytea[]) AS given (id, number, hash) WHERE e.id = given.id""")
-# Add up the rows of its count. Others are skipped while a deletion of their workspace has them.
-_ADD_UP: Final = sql(f"""
-WITH parts AS (
-    DELETE FROM audit_count WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM audit_count WHERE {OF_CHAIN} FOR UPDATE SKIP LOCKED)) RETURNING entries, digests)
-INSERT INTO audit_count (id, workspace_id, entries, digests)
-SELECT :id, nullif(:chain, '{INSTALLATION}'), sum(entries), sum(digests) FROM parts HAVING count(*) > 0""")
-_SEAL: Final = sql(f"""
-INSERT INTO audit_chain (id, workspace_id, sealed) VALUES (:chain, nullif(:chain, '{INSTALLATION}'), :sealed)
-ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed, head_due = true""")
-# The chains whose first entry is old.
-_OLD: Final = sql(f"""
-SELECT c.id FROM audit_chain c CROSS JOIN LATERAL (
-    SELECT e.id FROM audit_entry e WHERE coalesce(e.workspace_id, '{INSTALLATION}') = c.id AND e.number IS NOT NULL
-    ORDER BY e.number LIMIT 1) first WHERE first.id < :before""")
-_FIRST: Final = sql(f"SELECT * FROM audit_entry WHERE {_OF_CHAIN} ORDER BY number LIMIT :most")
-_DROP: Final = sql(f"DELETE FROM audit_entry WHERE {_OF_CHAIN} AND number <= :last")
-_KEPT: Final = sql(f"SELECT 1 FROM audit_entry WHERE {_OF_CHAIN} AND number <= :last LIMIT 1")
+_TRY_LOCK, _WAITING, _READ, _CHAIN, _ADD_UP, _SEAL, _OLD, _FIRST, _DROP, _KEPT = named(
+    __file__, "try_lock waiting read chain add_up seal old first drop kept"
+)
+_ENDS, _TOLD, _NOW = named(__file__, "ends told now")
 _COUNT: Final = insert(*columns(AuditCount, "id workspace_id entries digests"))
-_DUE: Final = sql("SELECT id FROM audit_chain WHERE head_due")
-_ENDS: Final = sql("SELECT id, sealed FROM audit_chain WHERE id = ANY(:chains)")
-# One that somebody has, or that has become longer, is told again.
-_TOLD: Final = sql("""
-WITH free AS (
-    SELECT c.id FROM audit_chain c JOIN unnest(:ids::text[], :seals::bytea[]) AS told (id, sealed) USING (id, sealed)
-    FOR UPDATE OF c SKIP LOCKED)
-UPDATE audit_chain c SET head_due = false FROM free WHERE c.id = free.id""")
-_NOW: Final = sql("SELECT now()")
 _LONGER: Final = "PostgreSQL keeps entries for longer: run `leadwire migrate` with this LEADWIRE_AUDIT_RETENTION_DAYS"
 
 
+@query()
 async def unchained() -> list[Offer]:
     """Return the chains with entries that are not chained."""
-    return [Offer(row["id"], "") for row in await _UNCHAINED.rows()]
 
 
 @job("audit.chain", find=unchained, every=1.0)
@@ -110,7 +62,7 @@ async def chain(job: Claimed) -> Again | None:
 async def old() -> list[Offer]:
     """Return the chains that have entries past retention."""
     before = ids.floor("aud", await _oldest())
-    return [Offer(row["id"], "") for row in await _OLD.rows(before=before)]
+    return [Offer(*row) for row in await _OLD.rows(before=before)]
 
 
 @job("audit.drop", at_once=4, find=old, every=3600.0)
@@ -135,9 +87,9 @@ async def drop(job: Claimed) -> Again | None:
     return Again() if len(rows) == BATCH else None
 
 
+@query()
 async def due() -> list[Offer]:
     """Return the chains that have become longer since their heads were told."""
-    return [Offer(row["id"], "") for row in await _DUE.rows()]
 
 
 @job("audit.head", batch=100, find=due)

@@ -8,8 +8,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leadwire.domain.accounts.audit.chain import (
-    INSTALLATION,
-    OF_CHAIN,
     AuditRecorded,
     Seal,
     chained,
@@ -19,38 +17,19 @@ from leadwire.domain.accounts.audit.chain import (
     weight,
 )  # fmt: skip
 from leadwire.domain.accounts.audit.heads import Head
-from leadwire.domain.accounts.table import AuditEntry
 from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import sql, statement
+from leadwire.infrastructure.db import statements
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError
 
 _PAGE: Final = 500
 _SOON: Final = 60  # seconds until an entry has to be chained
 
-# A page of a chain. What was put in under a number that is there already comes behind it.
-_ENTRIES: Final = sql(f"""
-SELECT * FROM audit_entry WHERE {OF_CHAIN} AND number IS NOT NULL AND (number, id) > (:number, :id)
-ORDER BY number, id LIMIT :most""")
-_SEALED: Final = sql("SELECT sealed FROM audit_chain WHERE id = :chain")
-# How many entries are not chained, and whether some are so for long.
-_WAITING: Final = sql(f"""
-SELECT count(*), coalesce(min(at) < :since::timestamptz, false) FROM audit_entry
-WHERE {OF_CHAIN} AND number IS NULL""")
-# Entries that are counted and not chained, a few; and what all those of the chain should add up to.
-_UNCHAINED: Final = sql(f"SELECT * FROM audit_entry WHERE {OF_CHAIN} AND number IS NULL AND in_count")
-# Those of a workspace that is being deleted go in batches.
-_COUNT: Final = sql(f"""
-SELECT coalesce(sum(entries), 0), coalesce(sum(digests), 0) FROM audit_count WHERE {OF_CHAIN}
-HAVING NOT EXISTS (SELECT FROM workspace WHERE id = :chain AND deletion_began_at IS NOT NULL)""")
-_ENDED: Final = sql("""
-SELECT subject, max(at) AS at FROM audit_entry WHERE workspace_id IS NULL AND in_count
-    AND action IN ('workspace.deleted', 'workspace.moved_away') AND subject = ANY(:chains) GROUP BY subject""")
-# Every chain that there is, or should be.
-_CHAINS: Final = sql(f"""
-SELECT id FROM workspace UNION SELECT id FROM audit_chain UNION SELECT '{INSTALLATION}' ORDER BY 1""")
-# Everything is read as it is at one moment.
-_ONE_MOMENT: Final = sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_ENTRIES, _SEALED, _WAITING, _UNCHAINED, _COUNT, _ENDED, _ONE_MOMENT = statements.named(
+    __file__, "entries sealed waiting unchained count ended one_moment"
+)
 _LOG: Final = Keyset(
     make=dict[str, Any],
     table="audit_entry",
@@ -61,13 +40,6 @@ _LOG: Final = Keyset(
     },
     key={"id": "text"},
 )  # fmt: skip
-# The latest entries about the installation: which workspaces were deleted, and when.
-of_installation: Final = statement(
-    AuditEntry.select("at", "action", "subject", "detail")
-    .where(AuditEntry.workspace_id.is_null())
-    .order_by("id", ascending=False),
-    "LIMIT 20",
-).rows
 # The distinct values of a column, each found by one step through an index: a DISTINCT would read the whole log.
 _DISTINCT: Final = """
 WITH RECURSIVE found AS (
@@ -120,14 +92,19 @@ async def page(workspace: str, query: LogQuery, limit: int = 50) -> Found[dict[s
     return await _LOG.page(workspace, query, query.after, limit)
 
 
+@query()
+async def of_installation() -> list[db.Row]:
+    """The latest entries about the installation: which workspaces were deleted, and when."""
+
+
 async def named(workspace: str, column: Literal["actor", "action"]) -> list[str]:
     """Everybody whom the audit log names, or every kind of action in it."""
     return [row["value"] for row in await _LOGGED[column].rows(workspace=workspace)]
 
 
+@query()
 async def chains() -> list[str]:
-    """The names of all chains: ids of workspaces, and that of the installation."""
-    return [row["id"] for row in await _CHAINS.rows()]
+    """The names of all chains that there are, or should be: ids of workspaces, and that of the installation."""
 
 
 async def entries(chain: str, after: int = 0, since: datetime | None = None) -> AsyncIterator[AuditRecorded]:

@@ -4,40 +4,20 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from piccolo.querystring import QueryString
-
 from leadwire.domain.accounts import keys, quotas
 from leadwire.domain.accounts import networks as allow_lists
 from leadwire.domain.accounts.table import ApiKey, Workspace
 from leadwire.infrastructure import clock, db, ids, settings
-from leadwire.infrastructure.db.statements import any_of, columns, if_given, insert, param, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Invalid, NotFound, invalid_field
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
 """Seconds that an old key may go on beside its successor."""
 
-_KEY: Final = (ApiKey.id == param("id"), if_given(ApiKey.workspace_id, "workspace"))
-_IN_USE: Final = (
-    ApiKey.revoked_at.is_null(),
-    QueryString("({} IS NULL OR {} > {})", ApiKey.expires_at, ApiKey.expires_at, param("now")),
-)
-_NOT_AFTER: Final = QueryString("least({}, {}::timestamptz)", ApiKey.expires_at, param("end"))
-_ONCE: Final = QueryString("coalesce({}, {})", ApiKey.revoked_at, param("now"))
-_A_MINUTE_AGO: Final = QueryString(
-    "coalesce({} < {}::timestamptz - interval '1 minute', true)", ApiKey.last_used_at, param("now")
-)
 _ADD_WORKSPACE: Final = insert(*columns(Workspace, "id name created_at"))
 _ADD_KEY: Final = insert(*columns(ApiKey, "id workspace_id name lookup hash scopes created_at expires_at networks"))
-_COUNT_KEYS: Final = statement(ApiKey.count().where(ApiKey.workspace_id == param("workspace"), *_IN_USE))
-_END_KEY_LATER: Final = statement(
-    ApiKey.update(expires_at=_NOT_AFTER)
-    .where(*_KEY, *_IN_USE)
-    .returning(*columns(ApiKey, "workspace_id name scopes networks"))
-)
-_NETWORKS: Final = statement(ApiKey.select("networks").where(*_KEY, *_IN_USE).lock_rows())
-_SET_NETWORKS: Final = statement(ApiKey.update(networks=param("networks")).where(ApiKey.id == param("id")))
-_REVOKE_KEY: Final = statement(ApiKey.update(revoked_at=_ONCE).where(*_KEY).returning(ApiKey.id))
-_NOTE_USE: Final = statement(ApiKey.update(last_used_at=param("now")).where(any_of(ApiKey.id, "ids"), _A_MINUTE_AGO))
+_COUNT_KEYS, _END_KEY_LATER, _SET_NETWORKS = named(__file__, "count_keys end_key_later set_networks")
 
 
 async def create_workspace(name: str) -> str:
@@ -103,18 +83,15 @@ async def set_key_networks(workspace: str, key_id: str, networks: Sequence[str])
     Return what was and what is. Raise NotFound, also for a key that has ended; Invalid.
     """
     allowed, missing = allow_lists.checked(networks), NotFound(f"There is no API key {key_id} in use.")
-    async with db.transaction():
-        before = await _NETWORKS.one(missing, workspace=workspace, id=key_id, now=clock.now())
-        await _SET_NETWORKS.rows(id=key_id, networks=allowed)
-        return list(before["networks"]), allowed
+    before = await _SET_NETWORKS.one(missing, workspace=workspace, id=key_id, now=clock.now(), networks=allowed)
+    return list(before["networks"]), allowed
 
 
-async def revoke_key(workspace: str | None, key_id: str) -> None:
+@query("There is no API key {key_id}.")
+async def revoke_key(workspace: str | None, key_id: str) -> bool:
     """End a key; within 5 s it works nowhere. Ending it twice is fine. Raise NotFound."""
-    missing = NotFound(f"There is no API key {key_id}.")
-    await _REVOKE_KEY.one(missing, workspace=workspace, id=key_id, now=clock.now())
 
 
-async def note_use(key_ids: Sequence[str]) -> None:
+@query()
+async def note_use(key_ids: list[str]) -> None:
     """Record that keys were used, at most once a minute each."""
-    await _NOTE_USE.rows(ids=list(key_ids), now=clock.now())

@@ -8,19 +8,18 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-from piccolo.querystring import QueryString
-
 from leadwire.domain.accounts import joining, keys, quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Role, full_name
 from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
-from leadwire.domain.accounts.table import Invitation, UserAccount, Workspace
+from leadwire.domain.accounts.table import Invitation
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.mail.compose import address as normalized
 from leadwire.infrastructure import clock, db, ids, telemetry
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, NotFound, RateLimited, Unavailable
 from leadwire.infrastructure.rate_limit import RateLimit
 
@@ -30,36 +29,11 @@ _WINDOW: Final = 3600  # seconds
 _TO_ONE: Final = RateLimit("invitations-to", 5, window=_WINDOW)
 _BY_ONE: Final = RateLimit("invitations-of", 100, window=_WINDOW)
 
-_OF_WORKSPACE: Final = Invitation.workspace_id == param("workspace")
-_SAME_EMAIL: Final = QueryString("lower({}) = lower({})", UserAccount.email, param("email"))
-_TO_EMAIL: Final = QueryString("{} IS NOT DISTINCT FROM {}", Invitation.email, param("email"))
-_COLLEAGUE: Final = statement(
-    UserAccount.select("id").where(UserAccount.workspace_id == param("workspace"), _SAME_EMAIL)
+_COLLEAGUE, _REPLACE, _NAME, _LOCK_USERS, _REMOVE_USER, _SET_OPERATOR, _SET_NAME = named(
+    __file__, "colleague replace name lock_users remove_user set_operator set_name"
 )
-_REPLACE: Final = statement(Invitation.delete().where(_OF_WORKSPACE, _TO_EMAIL))
+_SET_ROLE, _PATIENCE, _PATIENT_AGAIN = named(__file__, "set_role patience patient_again")
 _ADD: Final = insert(*Invitation.all_columns())
-_WITHDRAW: Final = statement(
-    Invitation.delete().where(_OF_WORKSPACE, Invitation.id == param("id")).returning(Invitation.email)
-)
-_NAME: Final = statement(Workspace.select("name").where(Workspace.id == param("workspace")))
-_COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
-_USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
-_LOCK_USERS: Final = statement(
-    UserAccount.select("id", "email", "role", "break_glass")
-    .where(_COLLEAGUES)
-    .order_by("id")
-    .lock_rows("NO KEY UPDATE")  # what refers to them can be written meanwhile
-)
-_REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
-_SET_OPERATOR: Final = statement(
-    UserAccount.update(operator=param("operator"))
-    .where(*_USER, UserAccount.role == "admin")
-    .returning(UserAccount.email)
-)
-_SET_NAME: Final = statement(UserAccount.update(name=param("name")).where(*_USER))
-_SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
-_PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
-_PATIENT_AGAIN: Final = sql("SET LOCAL lock_timeout TO DEFAULT")
 _TRIES: Final = 10
 _LOOK: Final = 0.1  # seconds
 
@@ -102,10 +76,9 @@ async def invite(
     return token
 
 
+@query("There is no such link: it has been used, replaced or withdrawn.")
 async def withdraw(workspace: str, invitation_id: str) -> str:
     """Let a link lead nowhere. Return whom it was for, or an empty string. Raise NotFound."""
-    missing = NotFound("There is no such link: it has been used, replaced or withdrawn.")
-    return (await _WITHDRAW.one(missing, workspace=workspace, id=invitation_id))["email"] or ""
 
 
 async def accept(token: str, email: str, password: str, browser: Browser, name: str = "") -> str:

@@ -7,58 +7,21 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import networks as allow_lists
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Quota
-from leadwire.domain.accounts.table import Workspace
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
-_ONE: Final = Workspace.id == param("workspace")
-# Additions wait: see `quotas.check`.
-_LOCK: Final = statement(
-    Workspace.select("name", "suspended_at", "deletion_began_at", "move_id", "quotas")
-    .where(_ONE)
-    .lock_rows("NO KEY UPDATE")
+_LOCK, _SET_SUSPENDED, _SET_QUOTAS, _NETWORKS, _SET_NETWORKS, _BEGIN_DELETION, _BEGIN_IMPORT = named(
+    __file__, "lock set_suspended set_quotas networks set_networks begin_deletion begin_import"
 )
-_SET_SUSPENDED: Final = statement(Workspace.update(suspended_at=param("at")).where(_ONE))
-_SET_QUOTAS: Final = statement(Workspace.update(quotas=param("quotas")).where(_ONE))
-_NETWORKS: Final = statement(Workspace.select("networks").where(_ONE))
-_SET_NETWORKS: Final = statement(Workspace.update(networks=param("networks")).where(_ONE))
-_BEGIN_DELETION: Final = statement(
-    Workspace.update(
-        suspended_at=QueryString("coalesce({}, {})", Workspace.suspended_at, param("at")),
-        deletion_began_at=param("at"),
-    ).where(_ONE)
-)
-# Close a workspace that the open transaction has added, or that is closed since its import began.
-_BEGIN_IMPORT: Final = sql("""
-UPDATE workspace w SET suspended_at = coalesce(suspended_at, now()),
-    deletion_began_at = coalesce(deletion_began_at, now())
-WHERE id = :workspace AND (w.xmin = pg_current_xact_id()::xid
-    OR EXISTS (SELECT 1 FROM audit_entry a WHERE a.workspace_id = w.id AND action = 'workspace.import_began'
-        AND detail = w.deletion_began_at::text))
-RETURNING deletion_began_at::text, deletion_began_at = now()::timestamptz(3)""")
-_FINISH_IMPORT: Final = statement(Workspace.update(suspended_at=None, deletion_began_at=None).where(_ONE))
-# Close a workspace that the open transaction has added, until `finish_move`; let it be deleted instead.
-_BEGIN_MOVE: Final = sql("""
-UPDATE workspace SET move_id = :move_id, suspended_at = coalesce(suspended_at, 'infinity') WHERE id = :workspace""")
-_ABANDON_MOVE: Final = sql("UPDATE workspace SET deletion_began_at = now() WHERE id = :workspace")
-_FINISH_MOVE: Final = sql("""
-UPDATE workspace SET move_id = NULL, suspended_at = nullif(suspended_at, 'infinity')
-WHERE id = :workspace RETURNING suspended_at IS NOT NULL""")
-# Close a workspace that has gone; what is not chained yet is chained there.
-_LEAVE: Final = sql("""
-WITH unchained AS (DELETE FROM audit_entry WHERE workspace_id = :workspace AND number IS NULL)
-UPDATE workspace SET move_id = :move_id, moved_to = :address, suspended_at = coalesce(suspended_at, now()),
-    deletion_began_at = now()
-WHERE id = :workspace AND deletion_began_at IS NULL RETURNING name""")
+_FINISH_IMPORT, _FINISH_MOVE, _LEAVE, _DELETE = named(__file__, "finish_import finish_move leave delete")
 _MOVING: Final = "It is on its way from another installation, or has gone to one: see `leadwire workspaces move`."
-_DELETE: Final = statement(Workspace.delete().where(_ONE))
 
 
 async def set_suspended(workspace: str, *, suspended: bool) -> bool:
@@ -152,14 +115,14 @@ async def finish_import(workspace: str) -> None:
         await audit.record(workspace, "operator", audit.Entry("workspace.imported", workspace))
 
 
+@query()
 async def begin_move(workspace: str, move_id: str) -> None:
     """Close a workspace that was added in the open transaction, until `finish_move`."""
-    await _BEGIN_MOVE.rows(workspace=workspace, move_id=move_id)
 
 
+@query()
 async def abandon_move(workspace: str) -> None:
     """Let a workspace be deleted that has not come here whole, or that had gone and is to come back."""
-    await _ABANDON_MOVE.rows(workspace=workspace)
 
 
 async def finish_move(workspace: str) -> bool:

@@ -15,7 +15,7 @@ from leadwire.domain.accounts.domains import reads
 from leadwire.domain.accounts.domains.schema import GRACE, Domain
 from leadwire.domain.accounts.domains.table import EmailDomain
 from leadwire.infrastructure import clock, db, email_address, ids, txt_records
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict, NotFound, invalid_field
 from leadwire.infrastructure.txt_records import Unanswered
 
@@ -24,29 +24,12 @@ _PUBLIC_MAIL: Final = frozenset((
     "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "yahoo.com", "icloud.com",
     "me.com", "aol.com", "gmx.de", "gmx.net", "gmx.com", "web.de", "proton.me", "protonmail.com", "mail.com",
 ))  # fmt: skip
-_COUNT: Final = statement(EmailDomain.count().where(EmailDomain.workspace_id == param("workspace")))
+_COUNT, _LOCK, _NOTE, _REMOVE, _RELIES = named(__file__, "count lock note remove relies")
 _ADD: Final = insert(
     *columns(EmailDomain, "id workspace_id domain created_at"),
     end="ON CONFLICT (workspace_id, domain) DO NOTHING RETURNING id",
 )
-_LOCK: Final = statement(
-    EmailDomain.select(*reads.COLUMNS)
-    .where(EmailDomain.domain == param("name"))
-    .order_by("id")
-    .lock_rows("NO KEY UPDATE")
-)
 _CHANGED: Final = "proven_at missing_since taken_over_until checked_at fault check_at"
-_NOTE: Final = statement(
-    EmailDomain.update({column: param(column._meta.name) for column in columns(EmailDomain, _CHANGED)}).where(
-        EmailDomain.id == param("id")
-    )
-)
-_REMOVE: Final = statement(
-    EmailDomain.delete()
-    .where(EmailDomain.workspace_id == param("workspace"), EmailDomain.id == param("id"))
-    .returning(EmailDomain.domain)
-)
-_RELIES: Final = sql("SELECT name FROM identity_provider WHERE workspace_id = :workspace AND domains @> ARRAY[:domain]")
 
 
 async def add(workspace: str, text: str) -> str:

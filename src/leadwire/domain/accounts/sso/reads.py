@@ -1,40 +1,17 @@
 """A workspace's providers as they are set up, and whether anybody may still sign in by password."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.accounts.domains.reads import COUNTS
 from leadwire.domain.accounts.schema import Role
-from leadwire.domain.accounts.table import IdentityProvider, Workspace
 from leadwire.infrastructure import clock, db, email_address
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import NotFound
 
-_COLUMNS: Final = (
-    "id workspace_id name issuer client_id client_secret domains trusts_email default_role role_claim roles"
-)
-_FIND: Final = statement(
-    IdentityProvider.select(*columns(IdentityProvider, _COLUMNS))
-    .where(if_given(IdentityProvider.workspace_id, "workspace"), if_given(IdentityProvider.id, "id"))
-    .order_by("created_at", "id")
-)
-# The providers that may assert an address of this domain. Where it was taken over, anybody may have entered it: then it
-# has to be one of which people have accounts in that workspace and in no other, so that nobody is led to a provider of
-# strangers. With two @, as older versions took it from a provider, an address is of no domain.
-_OF_DOMAIN: Final = "split_part(lower(u.email_address), '@', 2) = :domain AND u.email_address NOT LIKE '%@%@%'"
-_FOR_DOMAIN: Final = sql(f"""
-SELECT p.id, p.name FROM identity_provider p JOIN workspace w ON w.id = p.workspace_id
-JOIN email_domain d ON d.workspace_id = p.workspace_id AND d.domain = :domain AND {COUNTS}
-WHERE p.domains @> ARRAY[:domain] AND p.client_secret IS NOT NULL AND w.suspended_at IS NULL
-    AND (d.proven_at IS NOT NULL OR (
-        EXISTS (SELECT 1 FROM user_account u WHERE {_OF_DOMAIN} AND u.workspace_id = p.workspace_id)
-        AND NOT EXISTS (SELECT 1 FROM user_account u WHERE {_OF_DOMAIN} AND u.workspace_id <> p.workspace_id)))
-ORDER BY p.created_at, p.id""")
-
-_IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(Workspace.id == param("workspace")))
+_FIND, _FOR_DOMAIN = named(__file__, "find for_domain")
 
 
 class Provider(Struct, frozen=True):
@@ -82,9 +59,9 @@ async def for_email(email: str) -> list[tuple[str, str]]:
     return [(row["id"], row["name"]) for row in await _FOR_DOMAIN.rows(domain=domain, now=clock.now())]
 
 
+@query()
 async def is_enforced(workspace: str) -> bool:
     """Whether passwords are for emergency accounts only."""
-    return bool(await _IS_ENFORCED.value(workspace=workspace))
 
 
 def _provider(*row: Any) -> Provider:

@@ -15,10 +15,10 @@ from leadwire.domain.bots.changes.drafts import COUNT_BYTES
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.look import Look
 from leadwire.domain.bots.schema import BotNotFound
-from leadwire.domain.bots.table import FAQ_WORDS, Bot, BotVersion, FaqEntry
+from leadwire.domain.bots.table import FAQ_WORDS, Bot
 from leadwire.infrastructure import clock, cpu_work, db, ids, secret_box
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import Statement, insert, named, param, sql, statement
+from leadwire.infrastructure.db.statements import Statement, insert, named, sql
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
 
 MAX_ORIGINS: Final = 50
@@ -26,23 +26,11 @@ LONGEST_DESCRIPTION: Final = 500
 LONGEST_NOTE: Final = 200
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
-_BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
-_LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).lock_rows("NO KEY UPDATE"))
-_OF_BOT: Final = BotVersion.bot_id == param("bot")
-_SET_VERSION: Final = statement(
-    Bot.update({Bot.published_version: param("version"), Bot.paused_version: None, Bot.archived_at: None}).where(*_BOT)
+_LOCK, _SET_VERSION, _SET_ORIGINS, _SET_LOOK, _SET_IDENTITY_SECRET, _DESCRIBE, _COUNT = named(
+    __file__, "lock set_version set_origins set_look set_identity_secret describe count"
 )
-_SET_ORIGINS: Final = statement(Bot.update(allowed_origins=param("origins")).where(*_BOT).returning(Bot.id))
-_SET_LOOK: Final = statement(Bot.update(look=param("look"), color=param("color")).where(*_BOT).returning(Bot.id))
-_SET_IDENTITY_SECRET: Final = statement(Bot.update(identity_secret=param("sealed")).where(*_BOT).returning(Bot.id))
-_DESCRIBE: Final = statement(
-    Bot.update(name=param("name"), description=param("description")).where(*_BOT).returning(Bot.id)
-)
-_COUNT: Final = statement(Bot.count().where(Bot.workspace_id == param("workspace")))
-_COUNT_VERSIONS: Final = statement(BotVersion.count().where(BotVersion.workspace_id == param("workspace"), _OF_BOT))
-_OF_WORKSPACE: Final = FaqEntry.workspace_id == param("workspace")
-_COUNT_ENTRIES: Final = statement(FaqEntry.count().where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot")))
+_COUNT_VERSIONS, _COUNT_ENTRIES = named(__file__, "count_versions count_entries")
 (_ADD_VERSION,) = named(__file__, "add_version")
 _ADD_ENTRY: Final = sql(f"""
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)

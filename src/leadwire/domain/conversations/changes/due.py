@@ -8,18 +8,15 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from leadwire.domain.conversations.changes.inbox import check, claim, locked
-from leadwire.domain.conversations.table import Conversation
 from leadwire.infrastructure import clock, db, jobs
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Invalid
 
 JOB: Final = "conversation_due"
 UNDO: Final = timedelta(seconds=10)
 _LONGEST: Final = timedelta(days=90)
 
-_ONE: Final = (Conversation.workspace_id == param("workspace"), Conversation.id == param("id"))
-_END_AT: Final = statement(Conversation.update(end_due_at=param("at")).where(*_ONE))
-_SNOOZE: Final = statement(Conversation.update(snoozed_until=param("at"), end_due_at=None).where(*_ONE))
+_END_AT, _SNOOZE = named(__file__, "end_at snooze")
 
 
 async def end(workspace: str, conversation_id: str, user_id: str) -> None:

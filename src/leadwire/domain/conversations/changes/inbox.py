@@ -7,7 +7,7 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts import reads as accounts
@@ -15,10 +15,10 @@ from leadwire.domain.accounts.schema import UserListed, has_role
 from leadwire.domain.conversations import changes, pubsub
 from leadwire.domain.conversations.changes import seen
 from leadwire.domain.conversations.schema import MAX_TEXT, AlreadyEnded, ConversationNotFound, NewMessage, StoredMessage
-from leadwire.domain.conversations.table import Conversation, ConversationNote, SavedReply
+from leadwire.domain.conversations.table import ConversationNote, SavedReply
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import insert, named, param, statement
+from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
 
 _MOST_REPLIES: Final = 100  # in a workspace
@@ -27,23 +27,11 @@ _MOST_TAGS: Final = 20  # of a conversation
 _LONGEST_TAG: Final = 40
 _MENTION: Final = re.compile(r"(?<![\w@])@([\w.+-]+(?:@[\w-]+(?:\.[\w-]+)+)?)")
 
-_ONE: Final = (Conversation.workspace_id == param("workspace"), Conversation.id == param("id"))
-_LOCK: Final = statement(Conversation.select(Conversation.status, Conversation.assigned_to).where(*_ONE), "FOR UPDATE")
-_ASSIGN: Final = statement(
-    Conversation.update(
-        assigned_to=param("user_id"), assigned_at=param("at"), end_due_at=None, snoozed_until=None
-    ).where(*_ONE)
+_LOCK, _ASSIGN, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _COUNT_REPLIES = named(
+    __file__, "lock assign responded give_back tag tags count_replies"
 )
-_RESPONDED: Final = statement(
-    Conversation.update(first_response_at=param("at")).where(*_ONE, Conversation.first_response_at.is_null())
-)
-_FREE: Final[dict[str, Any]] = {"assigned_to": None, "assigned_at": None, "end_due_at": None, "snoozed_until": None}
-_GIVE_BACK: Final = statement(Conversation.update(status="active", **_FREE, updated_at=param("now")).where(*_ONE))
-_TAG: Final = statement(Conversation.update(tags=param("tags")).where(*_ONE))
-_TAGS: Final = statement(Conversation.select("tags").where(*_ONE))
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
 _ADD_REPLY: Final = insert(*SavedReply.all_columns())
-_COUNT_REPLIES: Final = statement(SavedReply.count().where(SavedReply.workspace_id == param("workspace")))
 (_ADD_MENTION,) = named(__file__, "mention")
 
 

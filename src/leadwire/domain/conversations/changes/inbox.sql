@@ -5,3 +5,28 @@ ON CONFLICT (user_id, conversation_id) DO UPDATE SET mentioned_at = EXCLUDED.men
 
 -- remove_reply
 DELETE FROM saved_reply WHERE workspace_id = :workspace AND id = :reply_id RETURNING name
+
+-- lock
+SELECT status, assigned_to FROM conversation WHERE workspace_id = :workspace AND id = :id FOR UPDATE
+
+-- assign
+UPDATE conversation SET assigned_to = :user_id, assigned_at = :at, end_due_at = NULL, snoozed_until = NULL
+WHERE workspace_id = :workspace AND id = :id
+
+-- responded
+UPDATE conversation SET first_response_at = :at
+WHERE workspace_id = :workspace AND id = :id AND first_response_at IS NULL
+
+-- give_back
+UPDATE conversation SET status = 'active', assigned_to = NULL, assigned_at = NULL, end_due_at = NULL,
+    snoozed_until = NULL, updated_at = :now
+WHERE workspace_id = :workspace AND id = :id
+
+-- tag
+UPDATE conversation SET tags = :tags WHERE workspace_id = :workspace AND id = :id
+
+-- tags
+SELECT tags FROM conversation WHERE workspace_id = :workspace AND id = :id
+
+-- count_replies
+SELECT count(*) FROM saved_reply WHERE workspace_id = :workspace

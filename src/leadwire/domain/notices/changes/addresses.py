@@ -26,8 +26,8 @@ from leadwire.domain.notices.schema import SERVICES, TO_ADDRESSES, Kind, Service
 from leadwire.domain.notices.table import NoticeAddress
 from leadwire.infrastructure import clock, db, ids, jobs, secret_box, settings
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import columns, insert, named, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, RateLimited, invalid_field
+from leadwire.infrastructure.db.statements import columns, insert, named
+from leadwire.infrastructure.errors import Conflict, Invalid, RateLimited, invalid_field
 from leadwire.infrastructure.jobs import Again, Offer
 from leadwire.infrastructure.rate_limit import RateLimit
 
@@ -39,11 +39,12 @@ _SAID: Final = 100  # characters of an answer
 _GONE: Final = (404, 410)
 _TRIES: Final = RateLimit("notice-tests", 10, window=300)
 _HEADERS: Final = [("content-type", "application/json"), ("user-agent", "Leadwire")]
-_MISSING: Final = NotFound("There is no such address.")
-_COUNT: Final = statement(NoticeAddress.count().where(NoticeAddress.workspace_id == param("workspace")))
 _ADD: Final = insert(*columns(NoticeAddress, "id workspace_id service host url kinds created_at"))
-_ONE: Final = sql("SELECT id, service, url FROM notice_address WHERE workspace_id = :workspace AND id = :id")
-_QUEUE, _NOTE = named(__file__, "queue note")
+_COUNT, _QUEUE, _NOTE = named(__file__, "count queue note")
+
+
+@query("There is no such address.")
+async def _one(workspace: str, address_id: str) -> db.Row: ...
 
 
 @query()
@@ -76,7 +77,7 @@ async def test(workspace: str, address_id: str) -> str:
     """Send a message that says it is a test, and return what came back, in words. Waits for the other side, so not in a
     transaction. Raise NotFound, RateLimited; Conflict where it did not arrive.
     """
-    row = await _ONE.one(_MISSING, workspace=workspace, id=address_id)
+    row = await _one(workspace, address_id)
     if not await _TRIES.take_at_once(workspace):
         raise RateLimited("Too many tests. Wait five minutes.", headers={"Retry-After": "300"})
     status, said = await _send(row, f"A test from {await reads.name(workspace)}\n\nNotices will arrive here.")

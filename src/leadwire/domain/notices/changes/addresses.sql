@@ -12,3 +12,9 @@ SELECT id, workspace_id, service, url, pending[1] AS text FROM notice_address WH
 UPDATE notice_address SET error = :error, stopped_at = CASE WHEN :gone::bool THEN now() END,
     pending = CASE WHEN :gone THEN '{}' WHEN :ended::bool THEN pending[2:] ELSE pending END
 WHERE id = :id AND pending[1] = :text RETURNING 1
+
+-- one
+SELECT id, service, url FROM notice_address WHERE workspace_id = :workspace AND id = :address_id
+
+-- count
+SELECT count(*) FROM notice_address WHERE workspace_id = :workspace

@@ -15,19 +15,14 @@ from msgspec import Struct, structs
 from leadwire.domain.accounts.audit.chain import weight
 from leadwire.domain.accounts.schema import Person
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 
 LONGEST: Final = 8000
 """Characters of a detail that are kept: an entry has to fit into a webhook."""
 _BUNDLED: Final = 900.0  # seconds in which one person's reads of one thing are one entry
 _REMEMBERED: Final = 50_000
 
-# One statement: the entry and its count are sent together, and nobody waits for the row of another.
-_ADD: Final = sql("""
-WITH count AS (
-    INSERT INTO audit_count (id, workspace_id, entries, digests) VALUES (:id, :workspace_id, 1, :digest))
-INSERT INTO audit_entry (id, workspace_id, at, actor, action, subject, detail, address, in_count)
-VALUES (:id, :workspace_id, :at, :actor, :action, :subject, :detail, :address, true)""")
+(_ADD,) = named(__file__, "add")
 
 _read: dict[tuple[str, str, str, str], float] = {}  # who read what, and until when, by time.monotonic
 

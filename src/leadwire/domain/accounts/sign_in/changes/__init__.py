@@ -5,38 +5,22 @@ Who signs in from a browser that the account's owner has used before is not held
 
 import logging
 from collections.abc import Sequence
-from typing import Final
 
-from leadwire.domain.accounts import closed, joining, networks, notify
+from leadwire.domain.accounts import joining, networks, notify
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, second_factor, sessions
 from leadwire.domain.accounts.sign_in.changes.passkeys import Answer
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
-from leadwire.domain.accounts.table import HAS_FACTOR, WORKSPACES, Login
 from leadwire.infrastructure import clock, db, telemetry
-from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Invalid
 
-_BY_ID: Final = Login.id == param("id")
-# The logins of an address, a verified one first; whether a password is not enough; the browsers they were used in.
-_BY_EMAIL: Final = sql(f"""
-SELECT {WORKSPACES}, id, password_hash, {HAS_FACTOR} AS code_wanted, known_browsers
-FROM login l WHERE lower(email) = :email ORDER BY verified_at, id""")
-_PASSWORD: Final = statement(Login.select("password_hash").where(_BY_ID))
-# The accounts of a login, the one that was used last first; and whether one may not be opened now: because its
-# workspace is suspended, or by what is not a provider's.
-_ACCOUNTS: Final = sql("""
-SELECT u.id, workspace_id, email_address AS email, w.networks, w.suspended_at IS NOT NULL AS suspended,
-    w.sso_enforced AND NOT u.break_glass AS barred
-FROM user_account u JOIN workspace w ON w.id = u.workspace_id WHERE u.login_id = :login
-ORDER BY (SELECT max(s.seen_at) FROM user_session s WHERE s.user_id = u.id) DESC NULLS LAST, u.created_at, u.id""")
-_SET_PASSWORD: Final = statement(Login.update(password_hash=param("hash")).where(_BY_ID))
-# A compare-and-set: while the password was checked, another may have been set, or a second factor.
-_STILL: Final = sql(f"""
-UPDATE login l SET password_hash = :fresh
-WHERE id = :id AND password_hash = :stored AND {HAS_FACTOR} = :code_wanted RETURNING id""")
+_BY_EMAIL, _PASSWORD, _ACCOUNTS, _SET_PASSWORD, _STILL = named(
+    __file__, "by_email password accounts set_password still"
+)
 
 
 async def sign_in(email: str, password: str, browser: Browser, invitation: str = "") -> tuple[str, bool]:
@@ -119,7 +103,7 @@ async def change_password(person: Person, present: str, new: str) -> None:
     async with audit.transaction(person, "user.password_changed", person.user_id):
         await _SET_PASSWORD.rows(id=person.login_id, hash=hashed)
         await sessions.end_all(person.login_id, but=person.session_id)
-        await password_reset.withdraw(user=person.login_id)
+        await password_reset.withdraw(person.login_id)
         await notify.tell(person.login_id, "password_changed")
 
 
@@ -155,7 +139,7 @@ async def _begin(login_id: str, browser: Browser, invitation: str, how: str = ""
         joined = await joining.join(invitation, login_id, browser.address) if invitation else ""
         accounts = await _ACCOUNTS.rows(login=login_id)
         if accounts and all(account["suspended"] for account in accounts):
-            raise await closed.reason(accounts[0]["workspace_id"])
+            raise await why_closed(accounts[0]["workspace_id"])
         user_id, workspace, email = _chosen(accounts, browser, joined)
         telemetry.set_workspace(workspace)
         token = await sessions.begin(user_id, browser)

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import webauthn
-from piccolo.querystring import QueryString
 from webauthn import helpers
 from webauthn.helpers.exceptions import WebAuthnException
 from webauthn.helpers.structs import (
@@ -28,9 +27,9 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.table import WORKSPACES, Login, Passkey
+from leadwire.domain.accounts.table import Passkey
 from leadwire.infrastructure import clock, ids, telemetry
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 PATIENCE: Final = 300
@@ -42,25 +41,8 @@ _VERIFIED: Final = AuthenticatorSelectionCriteria(
     resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
 )
 _MALFORMED: Final = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-_OF_LOGIN: Final = Passkey.user_id == param("login")
-_LOCK: Final = statement(Login.select("id").where(Login.id == param("login")).lock_rows("NO KEY UPDATE"))
-_KNOWN: Final = statement(Passkey.select("credential_id", "transports").where(_OF_LOGIN))
+_LOCK, _KNOWN, _FIND, _USE, _REMOVE = named(__file__, "lock known find use remove")
 _ADD: Final = insert(*Passkey.all_columns(), end="ON CONFLICT (credential_id) DO NOTHING RETURNING id")
-# A passkey and whose it is.
-_FIND: Final = sql(f"""
-SELECT p.id, p.user_id, p.public_key, p.sign_count, {WORKSPACES}, l.email
-FROM passkey p JOIN login l ON l.id = p.user_id WHERE p.credential_id = :credential_id""")
-# Each challenge once; and a count goes up, where the device counts.
-_USE: Final = statement(
-    Passkey.update(sign_count=param("count"), backed_up=param("backed_up"), last_used_at=param("at"))
-    .where(
-        Passkey.id == param("id"),
-        QueryString("({} IS NULL OR {} < {})", Passkey.last_used_at, Passkey.last_used_at, param("at")),
-        QueryString("({} < {} OR {} = 0 AND {} = 0)", *(Passkey.sign_count, param("count")) * 2),
-    )
-    .returning(Passkey.id)
-)
-_REMOVE: Final = statement(Passkey.delete().where(_OF_LOGIN, Passkey.id == param("id")).returning(Passkey.name))
 
 
 class Site(NamedTuple):

@@ -9,14 +9,16 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-from leadwire.domain.accounts import closed, keys, notify
+from leadwire.domain.accounts import keys, notify
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
-from leadwire.domain.accounts.table import WORKSPACES, Login, PasswordReset
+from leadwire.domain.accounts.table import PasswordReset
 from leadwire.infrastructure import clock, db, telemetry
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import NotFound, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
 
@@ -27,30 +29,16 @@ _TAKES: Final = 0.5  # seconds until the answer, whatever there was to do
 _WINDOW: Final = 3600  # seconds
 _PER_ADDRESS: Final = RateLimit("password-reset", 3, window=_WINDOW)
 
-# An account that a password opens, or one beside which it will open another.
-_OPEN: Final = """FROM user_account u JOIN workspace w ON w.id = u.workspace_id
-WHERE u.login_id = l.id AND w.suspended_at IS NULL AND (u.break_glass OR NOT w.sso_enforced OR EXISTS (
-    SELECT 1 FROM invitation i WHERE lower(i.email) = lower(l.email) AND i.mailed AND i.expires_at > now()))"""
-# Whose address it is, with the workspaces that they may open: whoever has verified it, else all who say so.
-_OWNERS: Final = sql(f"""
-SELECT l.id, ARRAY(SELECT u.workspace_id {_OPEN} ORDER BY 1) AS workspaces FROM login l
-WHERE lower(email) = :email AND EXISTS (SELECT 1 {_OPEN}) AND (verified_at IS NOT NULL OR NOT EXISTS (
-    SELECT 1 FROM login v WHERE lower(v.email) = :email AND v.verified_at IS NOT NULL)) ORDER BY l.id""")
+_OWNERS, _FIND, _USE, _SET_PASSWORD = named(__file__, "owners find use set_password")
 _ADD: Final = insert(
     *PasswordReset.all_columns(),
     end="ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at",
 )
-# What a link is for.
-_FIND: Final = sql(f"""
-SELECT l.id, l.email, EXISTS (SELECT 1 {_OPEN}) AS opens, {WORKSPACES}, NOT EXISTS (SELECT 1 FROM user_account u
-    JOIN workspace w ON w.id = u.workspace_id WHERE u.login_id = l.id AND w.suspended_at IS NULL) AS suspended
-FROM password_reset r JOIN login l ON l.id = r.user_id WHERE r.hash = :hash AND r.expires_at > :now""")
-_USE: Final = statement(
-    PasswordReset.delete().where(PasswordReset.hash == param("hash")).returning(PasswordReset.user_id)
-)
-_SET_PASSWORD: Final = statement(Login.update(password_hash=param("password")).where(Login.id == param("id")))
-# Lets a login's link lead nowhere: its owner has another password by now.
-withdraw: Final = statement(PasswordReset.delete().where(PasswordReset.user_id == param("user"))).rows
+
+
+@query()
+async def withdraw(login_id: str) -> None:
+    """Let a login's link lead nowhere: its owner has another password by now."""
 
 
 async def ask(email: str, address: str) -> None:
@@ -75,7 +63,7 @@ async def owner_of(token: str) -> db.Row:
     """Return the `id`, `email` and `workspaces` of the login that a link is for. Raise NotFound, WorkspaceSuspended."""
     found = await _FIND.one(NotFound(_GONE), hash=keys.digest(token), now=clock.now())
     if found["suspended"]:
-        raise await closed.reason(found["workspaces"][0])
+        raise await why_closed(found["workspaces"][0])
     if not found["opens"]:
         raise NotFound(_GONE)
     return found

@@ -18,9 +18,9 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.table import HAS_FACTOR, WORKSPACES, Login, Passkey, RecoveryCode
+from leadwire.domain.accounts.table import Login, RecoveryCode
 from leadwire.infrastructure import clock, db, ids, secret_box
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 _STEP: Final = 30  # seconds
@@ -34,33 +34,11 @@ _CODE: Final = 16
 """The least characters of a recovery code. New ones have 24, which are 120 random bits: a plain SHA-256 is enough."""
 _NOBODY: Final = "There is no such user with a second factor."
 
-_BY_ID: Final = Login.id == param("id")
-_ADD: Final = statement(Login.update(totp_secret=param("sealed"), totp_step=param("step")).where(_BY_ID))
-_REMOVE_APP: Final = statement(
-    Login.update(totp_secret=None, totp_step=None).where(_BY_ID, Login.totp_secret.is_not_null()).returning(Login.id)
+_ADD, _REMOVE_APP, _LOCK, _FIND, _REMOVE_PASSKEYS, _STORED, _USE_STEP, _USE_CODE, _COUNT_CODES = named(
+    __file__, "add remove_app lock find remove_passkeys stored use_step use_code count_codes"
 )
-# What refers to them can be written meanwhile.
-_LOCK: Final = statement(Login.select("email", "password_hash").where(_BY_ID).lock_rows("NO KEY UPDATE"))
-# A colleague who has a second factor.
-_FIND: Final = sql(f"""
-SELECT l.id, l.email, (SELECT count(*) FROM user_account o WHERE o.login_id = l.id) AS accounts
-FROM user_account u JOIN login l ON l.id = u.login_id
-WHERE u.workspace_id = :workspace AND u.id = :user AND {HAS_FACTOR} FOR NO KEY UPDATE OF l""")
-_REMOVE_PASSKEYS: Final = statement(Passkey.delete().where(Passkey.user_id == param("user")))
-_STORED: Final = sql(f"SELECT password_hash, totp_secret, {WORKSPACES}, email FROM login l WHERE id = :id")
-_UNCHANGED: Final = (Login.password_hash == param("password_hash"), Login.totp_secret == param("sealed"))
-_USE_STEP: Final = statement(
-    Login.update(totp_step=param("step"))
-    .where(_BY_ID, Login.totp_step < param("step"), *_UNCHANGED)
-    .returning(Login.id)
-)
-_CODES_OF: Final = RecoveryCode.user_id == param("user")
+(_REMOVE_CODES,) = named(__file__, "remove_codes")
 _ADD_CODE: Final = insert(*RecoveryCode.all_columns())
-_USE_CODE: Final = statement(
-    RecoveryCode.delete().where(_CODES_OF, RecoveryCode.hash == param("hash")).returning(RecoveryCode.hash)
-)
-_COUNT_CODES: Final = statement(RecoveryCode.count().where(_CODES_OF))
-_REMOVE_CODES: Final = statement(RecoveryCode.delete().where(_CODES_OF))
 
 
 def offer(login_id: str, again: str = "") -> tuple[str, str]:

@@ -15,14 +15,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from piccolo.querystring import QueryString
-
 from leadwire.domain.accounts import keys, networks, notify
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.table import HAS_FACTOR, UserSession
+from leadwire.domain.accounts.table import UserSession
 from leadwire.infrastructure import clock, db, ids, settings, user_agents
-from leadwire.infrastructure.db.statements import columns, if_given, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, named, sql
 from leadwire.infrastructure.errors import Conflict, NotFound
 
 PRESENCE_EVERY: Final = 60.0
@@ -35,51 +33,13 @@ _BEGIN: Final = insert(
     *columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent provider_id provider_session"),
     end="RETURNING (SELECT u.login_id FROM user_account u WHERE u.id = user_id)",
 )
-# A session that has not ended, of a workspace that is not suspended and still lets such sessions in.
-_LIVING: Final = """
-FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-JOIN login l ON l.id = u.login_id
-WHERE s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
-    AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)"""
-# A provider vouches for the account in its own workspace alone: from there nobody gets to the others.
-_FIND: Final = sql(f"""
-SELECT l.id, u.id, u.email_address, u.name, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
-    u.operator, {HAS_FACTOR}, s.provider_id, w.networks,
-    ARRAY(SELECT ARRAY[o.id, elsewhere.name] FROM user_account o JOIN workspace elsewhere
-        ON elsewhere.id = o.workspace_id WHERE o.login_id = l.id AND o.id <> u.id AND s.provider_id IS NULL
-        AND elsewhere.suspended_at IS NULL ORDER BY elsewhere.name, o.id), s.seen_at {_LIVING} AND s.hash = :hash""")
-_OTHER: Final = sql("""
-SELECT w.id, w.name, w.networks, w.sso_enforced AND NOT u.break_glass AS barred
-FROM user_account u JOIN workspace w ON w.id = u.workspace_id
-WHERE u.id = :user AND u.login_id = :login AND w.suspended_at IS NULL""")
-# With another id and token: what pages of before are still doing ends, and their forms are refused.
-_SWITCH: Final = sql("""
-WITH ended AS (DELETE FROM user_session WHERE id = :session AND provider_id IS NULL RETURNING *)
-INSERT INTO user_session (id, user_id, hash, created_at, seen_at, confirmed_at, address, agent)
-SELECT :id, :user, :hash, created_at, seen_at, confirmed_at, address, agent FROM ended RETURNING id""")
-_LIVES: Final = sql(f"SELECT s.address, w.networks {_LIVING} AND s.id = :id")
-_BY_ID: Final = UserSession.id == param("id")
-_OF_LOGIN: Final = QueryString(
-    "{} IN (SELECT id FROM user_account WHERE login_id = {})", UserSession.user_id, param("login")
+_FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END, _END_ONE, _END_OF, _END_ALL, _KNOW = named(
+    __file__, "find other switch lives seen end end_one end_of end_all know"
 )
-_ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but"))
-_IF_OF: Final = if_given(UserSession.user_id, "only")
-_SEEN: Final = statement(UserSession.update(seen_at=param("now"), address=param("address")).where(_BY_ID))
 _SET: Final = {
-    name: statement(UserSession.update({name: param("value")}).where(_BY_ID))
+    name: sql(f"UPDATE user_session SET {name} = :value WHERE id = :id")
     for name in ("present_at", "confirmed_at", "flash")
 }
-_END: Final = statement(UserSession.delete().where(UserSession.hash == param("hash")))
-_END_ONE: Final = statement(UserSession.delete().where(_BY_ID, _OF_LOGIN, _IF_OF).returning(UserSession.id))
-_END_OF: Final = sql("""
-DELETE FROM user_session s USING user_account u, user_account other
-WHERE u.id = :user AND other.login_id = u.login_id AND s.user_id = other.id RETURNING s.id""")
-_END_ALL: Final = statement(UserSession.delete().where(_OF_LOGIN, _ALL_BUT))
-# Know a browser from now on, if it is new: it and the 19 before it.
-_KNOW: Final = sql("""
-UPDATE login SET known_browsers =
-    (array_append(known_browsers, :mark::text))[greatest(cardinality(known_browsers) - 18, 1):]
-WHERE id = :login AND :mark <> ALL (known_browsers) RETURNING id""")
 
 
 class Browser(NamedTuple):

@@ -4,7 +4,6 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
-from piccolo.querystring import QueryString
 
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
@@ -12,42 +11,18 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.domains.reads import counting
 from leadwire.domain.accounts.schema import Person, Role
 from leadwire.domain.accounts.sso import reads
-from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
+from leadwire.domain.accounts.table import IdentityProvider
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
-from leadwire.infrastructure.db.statements import columns, insert, param, statement
+from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 _MOST: Final = 20  # providers, domains of one, and values of a claim
 _LONGEST: Final = 255
 
-_ONE: Final = (IdentityProvider.workspace_id == param("workspace"), IdentityProvider.id == param("id"))
-_COUNT: Final = statement(IdentityProvider.count().where(IdentityProvider.workspace_id == param("workspace")))
+_COUNT, _SET, _REMOVE, _LOCK, _ENFORCE, _SET_BREAK_GLASS, _COUNT_BREAK_GLASS = named(
+    __file__, "count set remove lock enforce set_break_glass count_break_glass"
+)
 _ADD: Final = insert(*columns(IdentityProvider, "id workspace_id name issuer client_id domains role_claim created_at"))
-_SECRET: Final = QueryString("coalesce({}, {})", param("client_secret"), IdentityProvider.client_secret)
-_SET: Final = statement(
-    IdentityProvider.update(
-        name=param("name"), client_id=param("client_id"), client_secret=_SECRET, domains=param("domains"),
-        trusts_email=param("trusts_email"), default_role=param("default_role"), role_claim=param("role_claim"),
-        roles=param("roles"),
-    ).where(*_ONE)
-)  # fmt: skip
-_REMOVE: Final = statement(IdentityProvider.delete().where(*_ONE))
-_WORKSPACE: Final = Workspace.id == param("workspace")
-_LOCK: Final = statement(Workspace.select("sso_enforced").where(_WORKSPACE).lock_rows("NO KEY UPDATE"))
-_ENFORCE: Final = statement(Workspace.update(sso_enforced=param("enforced")).where(_WORKSPACE))
-_WITH_PASSWORD: Final = (
-    UserAccount.workspace_id == param("workspace"),
-    UserAccount.role == "admin",
-    QueryString("EXISTS (SELECT 1 FROM login l WHERE l.id = {} AND password_hash IS NOT NULL)", UserAccount.login_id),
-)
-_SET_BREAK_GLASS: Final = statement(
-    UserAccount.update(break_glass=param("on"))
-    .where(*_WITH_PASSWORD, UserAccount.id == param("id"))
-    .returning(UserAccount.email)
-)
-_COUNT_BREAK_GLASS: Final = statement(
-    UserAccount.count().where(*_WITH_PASSWORD, UserAccount.break_glass == True)  # noqa: E712 - SQL
-)
 
 
 class Setup(Struct, frozen=True):
@@ -94,7 +69,7 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
     async with db.transaction():
         before = await reads.one(provider_id, workspace)
         added = {domain for domain in domains if domain not in before.domains}
-        if unproven := added - await counting(workspace, added):
+        if unproven := added - await counting(workspace, list(added)):
             message = f"{min(unproven)} is not proven: add it under Single sign-on, Domains."
             raise invalid_field("/domains", "not_proven", message)
         if secret is None and before.client_secret is None:

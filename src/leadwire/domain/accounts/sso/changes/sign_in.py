@@ -8,9 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.domain.accounts import closed, joining, keys
+from leadwire.domain.accounts import joining, keys
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.schema import ROLES, Person, Role, full_name
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
@@ -18,20 +19,15 @@ from leadwire.domain.accounts.sso import discovery, flow, tokens
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
-from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserIdentity
+from leadwire.domain.accounts.table import SignOnUsed, UserIdentity
 from leadwire.infrastructure import clock, db, email_address, ids, telemetry
-from leadwire.infrastructure.db.statements import columns, insert, named, param, statement
+from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict
 
 _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
 
 _LOCK, _KNOWN, _BY_EMAIL, _END = named(__file__, "lock known by_email end")
-_USE_INVITATION: Final = statement(
-    Invitation.delete()
-    .where(Invitation.workspace_id == param("workspace"), Invitation.email == param("email"))
-    .where(Invitation.expires_at > param("now"))
-    .returning(Invitation.role)
-)
+(_USE_INVITATION,) = named(__file__, "use_invitation")
 _LINK: Final = insert(
     *UserIdentity.all_columns(), end="ON CONFLICT (provider_id, subject) DO UPDATE SET user_id = excluded.user_id"
 )
@@ -62,7 +58,7 @@ async def sign_in(provider: Provider, claims: Claims, browser: Browser) -> str:
     async with db.transaction():
         locked = await _LOCK.one(SignOnRefused("not_set_up"), provider=provider.id, domain=domain, now=clock.now())
         if locked["suspended"]:
-            raise await closed.reason(provider.workspace)
+            raise await why_closed(provider.workspace)
         if not locked["counts"]:
             raise SignOnRefused("domain_not_proven", domain)
         identity = await _KNOWN.row(provider=provider.id, subject=claims.sub)

@@ -23,3 +23,6 @@ DELETE FROM user_session s WHERE s.provider_id = :provider
     AND ((:sid <> '' AND :subject = '' AND s.provider_session = :sid) OR s.user_id = (
         SELECT user_id FROM user_identity i WHERE i.provider_id = :provider AND i.subject = :subject))
 RETURNING s.id
+
+-- use_invitation
+DELETE FROM invitation WHERE workspace_id = :workspace AND email = :email AND expires_at > :now RETURNING role

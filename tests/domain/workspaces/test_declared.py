@@ -8,7 +8,7 @@ from piccolo.table import Table
 
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.privacy import retention, subject
-from leadwire.domain.workspaces import changes, export_file, import_file, move
+from leadwire.domain.workspaces import changes, export, import_file, move
 from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.db import DB, declared
 from leadwire.infrastructure.db.declared import Declared
@@ -62,7 +62,7 @@ async def gifts(database, workspace, bot, monkeypatch):
 
 async def test_it_is_exported_imported_and_deleted(gifts, tmp_path):
     mine, theirs = gifts
-    await export_file.write(mine[1], path := tmp_path / "export.ndjson")
+    await export.write(mine[1], path := tmp_path / "export.ndjson")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [set(line["data"]) for line in lines if line["kind"] == "gift"] == [{"id", "lead_id", "words", "created_at"}]
     assert lines[-2]["kind"] == "gift"  # behind what files of versions before have

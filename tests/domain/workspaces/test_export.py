@@ -1,4 +1,4 @@
-"""An export has every row that is a workspace's, no secret, nobody else's data, and goes on where it was cut off."""
+"""An export has every row that is a workspace's, no secret and nobody else's data."""
 
 import json
 import re
@@ -9,9 +9,9 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations.changes import inbox
-from leadwire.domain.workspaces import export, export_file
+from leadwire.domain.workspaces import export
 from leadwire.infrastructure import db
-from leadwire.infrastructure.errors import Invalid, OperatorError
+from leadwire.infrastructure.errors import OperatorError
 from tests import make
 from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import published
@@ -44,7 +44,7 @@ def read(path):
 
 async def test_every_row_of_a_workspace_is_there_and_none_of_another(full, tmp_path):
     workspace, secrets = full
-    await export_file.write(workspace, path := tmp_path / "export.ndjson")
+    await export.write(workspace, path := tmp_path / "export.ndjson")
     found = read(path)
     kinds = Counter(line["kind"] for line in found)
     for kind in export.kinds():
@@ -71,61 +71,24 @@ async def test_every_row_of_a_workspace_is_there_and_none_of_another(full, tmp_p
     assert [known for known in (other, PASSWORD, *theirs, *hashed, *secrets) if known in text] == []
 
 
-async def test_it_goes_on_wherever_it_was_cut_off(full, tmp_path):
+async def test_that_it_began_is_in_the_log_and_in_the_export(full, tmp_path):
     workspace, _ = full
-    await export_file.write(workspace, path := tmp_path / "export.ndjson")
-    whole = path.read_bytes()
-    ends = [found.end() for found in re.finditer(b"\n", whole)]
-    for end in [*ends[:-1], *(end + 20 for end in ends[:-1])]:
-        path.write_bytes(whole[:end])
-        await export_file.write(workspace, path)
-        assert path.read_bytes()[: ends[-2]] == whole[: ends[-2]]
-        assert read(path)[-1]["kind"] == "end"
-    await export_file.write(workspace, path)  # complete: nothing is added
-    assert len(read(path)) == len(ends)
-    exported = "SELECT count(*) FROM audit_entry WHERE action = 'workspace.exported'"
-    assert await db.value(exported) == 1
-    path.write_bytes(whole[:5])
-    await export_file.write(workspace, path)
-    assert len(read(path)) == len(ends) + 1  # that it was begun again is in the audit log, which is exported, too
-    assert await db.value(exported) == 2
+    await export.write(workspace, path := tmp_path / "export.ndjson")
+    entries = [line["data"]["action"] for line in read(path) if line["kind"] == "audit_entry"]
+    assert entries.count("workspace.exported") == 1
 
 
-async def test_a_long_line_is_found_again(workspace, bot, tmp_path, monkeypatch):
-    monkeypatch.setattr(export_file, "_LOOK_BACK", 10)
-    await make.lead(workspace, bot, company="x" * 200)
-    await export_file.write(workspace, path := tmp_path / "export.ndjson")
-    whole = path.read_bytes()
-    path.write_bytes(whole[: whole.index(b'{"kind":"end"')] + b'{"kind":"en')
-    await export_file.write(workspace, path)
-    assert [line["kind"] for line in read(path)] == [line["kind"] for line in map(json.loads, whole.splitlines())]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "something else\n",
-        "one word",
-        '{"kind": "lead"}\n',
-        '{"kind": "workspace", "data": {"id": "ws_other"}}\n',
-        '{"kind": "workspace", "data": {"id": "%s"}}\n{"kind": "lead", "data": {"id": 5}}\n',
-        '{"kind": "workspace", "data": {"id": "%s"}}\n{"kind": "unknown", "data": {}}\n',
-        '{"kind": "workspace", "data": {"id": "%s"}}\n{"kind": "bot_version", "data": {"bot_id": 1, "version": 1}}\n',
-        '{"kind": "workspace", "data": {"id": "%s"}}\nnonsense\n',
-    ],
-)
-async def test_another_file_is_left_alone(workspace, tmp_path, text):
-    path = tmp_path / "mine.txt"
-    path.write_text(text.replace("%s", workspace))
-    before = path.read_bytes()
-    with pytest.raises(Invalid):
-        await export_file.write(workspace, path)
-    assert path.read_bytes() == before
+async def test_a_file_that_is_there_is_left_alone(workspace, tmp_path):
+    (path := tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(OperatorError, match="File exists"):
+        await export.write(workspace, path)
+    assert path.read_text() == "mine"
+    assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'workspace.exported'") == 0
 
 
 async def test_a_file_that_cannot_be_written_is_said(workspace, tmp_path):
     with pytest.raises(OperatorError, match="No such file or directory"):
-        await export_file.write(workspace, tmp_path / "nowhere" / "export.ndjson")
+        await export.write(workspace, tmp_path / "nowhere" / "export.ndjson")
 
 
 def test_no_column_of_a_line_is_a_secret():

@@ -15,7 +15,7 @@ from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
-from leadwire.domain.workspaces import changes, export_file, import_file
+from leadwire.domain.workspaces import changes, export, import_file
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
 from tests import jobs, make
@@ -44,7 +44,7 @@ async def exported(workspace, wire, receiver, tmp_path, monkeypatch):
         )  # fmt: skip
     await wire.turn()
     await make.somebody(workspace, bot)  # whose events are still to be sent
-    await export_file.write(workspace, path := tmp_path / "export.ndjson")
+    await export.write(workspace, path := tmp_path / "export.ndjson")
     await changes.delete(workspace)
     return path
 
@@ -62,7 +62,7 @@ def ids(path):
 async def test_it_has_the_same_rows(exported, workspace, tmp_path):
     imported, rows = await import_file.read(exported)
     assert (imported, rows) == (workspace, Counter(line["kind"] for line in read(exported)))
-    await export_file.write(workspace, again := tmp_path / "again.ndjson")
+    await export.write(workspace, again := tmp_path / "again.ndjson")
     assert ids(again) == ids(exported)
     for kind in ("user", "bot", "bot_version", "faq_entry", "lead", "consent", "conversation"):
         before, after = ([line for line in read(path) if line["kind"] == kind] for path in (exported, again))
@@ -105,7 +105,7 @@ async def test_no_file_proves_a_domain(workspace, tmp_path, resolver):
     """Who wrote it may have taken the record of somebody else: the one to publish is another."""
     await make.domain(workspace, proven=True)
     (before,) = await domains.listed(workspace)
-    await export_file.write(workspace, path := tmp_path / "export.ndjson")
+    await export.write(workspace, path := tmp_path / "export.ndjson")
     await changes.delete(workspace)
     assert before.code.encode() in path.read_bytes()
     await import_file.read(path)
@@ -130,7 +130,7 @@ async def test_it_goes_on_wherever_it_was_interrupted(exported, workspace, tmp_p
             with pytest.raises(Conflict):
                 await changes.resume(workspace)
         await import_file.read(exported)
-        await export_file.write(workspace, again := tmp_path / f"{kind}.ndjson")
+        await export.write(workspace, again := tmp_path / f"{kind}.ndjson")
         assert ids(again) == ids(exported)
         await changes.delete(workspace)
 

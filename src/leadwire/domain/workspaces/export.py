@@ -1,22 +1,23 @@
 """Everything of a workspace as NDJSON: a JSON document a line, `{"kind": ..., "data": {...}}`.
 
-Kinds come one after the other, and rows in the order of their key, so the last line says where to go on. A page of rows
-is all that is in memory. Which tables have lines, and which columns are left out, each table declares.
+Kinds come one after the other, and rows in the order of their key. A page of rows is all that is in memory. Which
+tables have lines, and which columns are left out, each table declares.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
 
 import msgspec
-from piccolo.columns import Column, Timestamptz
 from piccolo.table import Table
 
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.listing.exported import Part, parts, select, with_parts
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration, derived
 from leadwire.infrastructure.db.statements import Statement
-from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.errors import OperatorError
 
 END: Final = "end"
 """The kind of the last line: a file without it is not complete."""
@@ -59,49 +60,49 @@ def _kind(table: type[Table], tables: Sequence[type[Table]]) -> _Kind:
     return _Kind(said.line, table, key, page, parts(tables, declared.name(table)))
 
 
-async def lines(workspace: str, last: bytes = b"") -> AsyncIterator[bytes]:
-    """Yield the lines after `last`, some at a time; from the beginning when it is empty. Raise Invalid."""
-    begun, place = place_after(last)
-    for kind in kinds()[begun:]:
-        values = {column: _FIRST[_type(kind.table, column)] for column in kind.key} | place
-        place = {}
-        while rows := await kind.page.rows(
-            workspace=workspace, most=_PAGE, **{f"after_{name}": value for name, value in values.items()}
-        ):
-            yield b"".join(line(kind.name, data) for data in await with_parts(rows, kind.parts))
-            values = {column: rows[-1][column] for column in kind.key}
-    yield line(END, {"at": clock.iso(clock.now())})
+async def write(workspace: str, path: Path) -> None:
+    """Write an export to a new file. That one began is in the workspace's audit log.
 
-
-def place_after(last: bytes) -> tuple[int, dict[str, Any]]:
-    """With which kind to go on after a line, and after which row of it. Raise Invalid when it is none."""
-    if not last:
-        return 0, {}
-    wrong = Invalid("This is no line of an export. Choose another file.")
+    Raise OperatorError when the file is there already, or cannot be written.
+    """
     try:
-        line = msgspec.json.decode(last, type=dict[str, Any])
-        begun, kind = next((place, kind) for place, kind in enumerate(kinds()) if kind.name == line["kind"])
-        return begun, {column: _value(kind.table, column, line["data"][column]) for column in kind.key}
-    except (msgspec.MsgspecError, KeyError, StopIteration, TypeError, ValueError) as error:
-        raise wrong from error
+        file = path.open("xb")
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    with file:
+        async with db.transaction():
+            await audit.record(workspace, "operator", audit.Entry("workspace.exported", workspace))
+        async for some in lines(workspace):
+            _append(file, some)
 
 
-def line(kind: str, data: dict[str, Any]) -> bytes:
+async def lines(workspace: str) -> AsyncIterator[bytes]:
+    """Yield the lines, some at a time."""
+    for kind in kinds():
+        after = {column: _FIRST[_type(kind.table, column)] for column in kind.key}
+        while rows := await kind.page.rows(
+            workspace=workspace, most=_PAGE, **{f"after_{name}": value for name, value in after.items()}
+        ):
+            yield b"".join(_line(kind.name, data) for data in await with_parts(rows, kind.parts))
+            after = {column: rows[-1][column] for column in kind.key}
+    yield _line(END, {"at": clock.iso(clock.now())})
+
+
+def _line(kind: str, data: dict[str, Any]) -> bytes:
     return msgspec.json.encode({"kind": kind, "data": data}) + b"\n"
 
 
-def _column(table: type[Table], name: str) -> Column:
-    return table._meta.get_column_by_name(name)
+def _append(file: IO[bytes], some: bytes) -> None:
+    try:
+        file.write(some)
+        file.flush()
+    except OSError as error:
+        raise _unwritable(file.name, error) from error
+
+
+def _unwritable(path: Path | str, error: OSError) -> OperatorError:
+    return OperatorError(f"{path} cannot be written: {error.strerror}")
 
 
 def _type(table: type[Table], name: str) -> str:
-    return _TYPES[type(_column(table, name)).__name__]
-
-
-def _value(table: type[Table], name: str, text: Any) -> Any:
-    """A value of a key, as it was in a line. Raise ValueError, TypeError."""
-    if isinstance(_column(table, name), Timestamptz):
-        return clock.parse(text)
-    if type(text) is not type(_FIRST[_type(table, name)]):
-        raise TypeError(name)
-    return text
+    return _TYPES[type(table._meta.get_column_by_name(name)).__name__]

@@ -1,4 +1,4 @@
-"""A workspace made from an export, on another installation: what `export_file` has written.
+"""A workspace made from an export, on another installation: what `export.write` has written.
 
 Rows keep their ids, so links and cursors of the feed go on. No export has secrets: endpoints get new ones and are
 disabled, people choose a new password, and API keys, invitations and blocks of visitors are not made. Redrives and
@@ -10,6 +10,7 @@ can be imported further, or deleted.
 
 import itertools
 import operator
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.table import DeliveryResult, EveryDelivery
 from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.listing import exported
-from leadwire.domain.workspaces import export, export_file
+from leadwire.domain.workspaces import export
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.declared import declaration
 from leadwire.infrastructure.errors import Invalid, OperatorError
@@ -31,6 +32,7 @@ from leadwire.infrastructure.errors import Invalid, OperatorError
 Line = dict[str, Any]
 
 _PAGE: Final = 200  # lines
+_LAST: Final = 200  # bytes, more than the last line has
 _UNFIT: Final[tuple[type[BaseException], ...]] = (msgspec.MsgspecError, KeyError, *db.UNSTORABLE)
 
 
@@ -60,8 +62,8 @@ def _open(path: Path) -> IO[bytes]:
 
 async def _begin(path: Path, file: IO[bytes]) -> str:
     """Refuse what cannot be imported, before anything is written. Add the workspace, and return its id."""
-    _, last, _ = export_file.ends(file)
-    if not last.startswith(export_file.LAST):
+    file.seek(-min(_LAST, file.seek(0, os.SEEK_END)), os.SEEK_END)
+    if not file.read().rpartition(b"\n{")[2].startswith(b'"kind":"end"'):
         raise Invalid(f'{path} is no whole export: its last line has the kind "end".')
     file.seek(0)
     first = next(_lines(file))

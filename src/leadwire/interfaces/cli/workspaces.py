@@ -19,7 +19,8 @@ with lazily():
     from leadwire.domain.accounts import quotas
     from leadwire.domain.accounts import reads as accounts
     from leadwire.domain.accounts.sso import changes as single_sign_on
-    from leadwire.domain.workspaces import changes, export_file, import_file, usage
+    from leadwire.domain.workspaces import changes, import_file, usage
+    from leadwire.domain.workspaces import export as exports
     from leadwire.domain.workspaces import move as moves
 
 _workspace = click.argument("workspace", metavar="ID")
@@ -135,12 +136,12 @@ async def delete(workspace: str, yes: str | None) -> Result:
 @_workspace
 @click.option("--to", "path", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file.")
 async def export(workspace: str, path: Path) -> Result:
-    """Write all that a workspace has, but no secrets, to a file: a JSON document a line.
+    """Write all that a workspace has, but no secrets, to a new file: a JSON document a line.
 
-    If this is interrupted, run it again with the same file: it goes on. The last line has the kind "end".
+    The last line has the kind "end": a file without it is not complete.
     """
     name = (await usage.one(workspace)).name
-    await export_file.write(workspace, path)
+    await exports.write(workspace, path)
     return Result({"id": workspace, "file": str(path)}, f"{name} is in {path}.")
 
 

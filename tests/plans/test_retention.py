@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from leadwire.delivery import erase
-from leadwire.domain.privacy import old
+from leadwire.domain.privacy import reads
 from leadwire.infrastructure import clock, db
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained, nodes, plans_of, vacuum
@@ -27,13 +27,13 @@ def reads_of(crowd):
     """Each read of retention."""
     workspace, span = crowd.workspace, {"before": LAST, "after": LONG_AGO}
     some = {
-        "leads": partial(old.leads, workspace, LAST, (LONG_AGO, ""), MOST),
-        "counted leads": partial(old.count_leads, workspace, LAST, LONG_AGO),
-        "ended": partial(old.ended, workspace, LAST, LONG_AGO, MOST),
+        "leads": partial(reads.leads, workspace, LAST, (LONG_AGO, ""), MOST),
+        "counted leads": partial(reads.count_leads, workspace, LAST, LONG_AGO),
+        "ended": partial(reads.ended, workspace, LAST, LONG_AGO, MOST),
     }
     for lead in (False, True):
-        some[f"counted {lead}"] = partial(old.count_ended, workspace, **span, with_lead=lead)
-        some[f"locked {lead}"] = partial(old.lock_ended, workspace, LAST, MOST, with_lead=lead)
+        some[f"counted {lead}"] = partial(reads.count_ended, workspace, **span, with_lead=lead)
+        some[f"locked {lead}"] = partial(reads.lock_ended, workspace, LAST, MOST, with_lead=lead)
     return some
 
 
@@ -46,7 +46,7 @@ def check(name, nodes):
 
 
 async def test_what_is_read_does_not_grow(crowd, monkeypatch):
-    monkeypatch.setattr(old, "COUNTED", MOST)
+    monkeypatch.setattr(reads, "COUNTED", MOST)
     for name, read in reads_of(crowd).items():
         check(name, await explained(read))
 

@@ -7,7 +7,7 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.privacy import old, retention
+from leadwire.domain.privacy import reads, retention
 from leadwire.infrastructure import db
 from tests.domain.privacy.test_retention import ended
 from tests.interfaces.web.test_step_up import time_passes
@@ -80,7 +80,7 @@ async def test_events_are_kept_no_longer_than_the_installation_keeps_them(admin)
 
 
 async def test_what_is_counted_is_bounded_and_the_page_says_so(admin, workspace, bot, monkeypatch):
-    monkeypatch.setattr(old, "COUNTED", 2)
+    monkeypatch.setattr(reads, "COUNTED", 2)
     for days in (50, 49, 48):
         await ended(workspace, bot, days)
         await ended(workspace, bot, days, lead=True)

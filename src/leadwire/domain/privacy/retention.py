@@ -16,9 +16,9 @@ from leadwire.delivery.envelope import KINDS as EVENTS
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations.changes import erasing as conversations
-from leadwire.domain.privacy import changes, old, person
-from leadwire.domain.privacy.old import Old
+from leadwire.domain.privacy import changes, person, reads
 from leadwire.domain.privacy.person import Person
+from leadwire.domain.privacy.reads import Old
 from leadwire.infrastructure import clock, db, jobs, settings, telemetry
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration
@@ -126,12 +126,12 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
             removed, more = await erase.blank_events(workspace, since, until)
             return _Batch(removed, (since if more else until, ""), until >= before and not more)
         if kind == "messages":
-            found, last = await old.ended(workspace, before, after[0], _BATCH)
+            found, last = await reads.ended(workspace, before, after[0], _BATCH)
             await conversations.blank(workspace, found)
             await erase.erase_events(None, found, _MESSAGES)
             await person.erase(Person(workspace, conversations=found), said=True)
             return _Batch(len(found), (last, ""), len(found) < _BATCH)
-        found = await old.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
+        found = await reads.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
         if found:
             await visitor_sessions.keep_consents(workspace, found)
             await erase.erase_events(None, found, _OF_CONVERSATIONS)
@@ -143,7 +143,7 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
 async def _erase_leads(workspace: str, before: datetime, after: tuple[datetime, str]) -> _Batch:
     """Each in a transaction of its own, as visitors lock conversations before leads."""
     erased = 0
-    found = await old.leads(workspace, before, after, _LEADS)
+    found = await reads.leads(workspace, before, after, _LEADS)
     for one in found:
         if one["last_at"] < before:
             with contextlib.suppress(NotFound, PreconditionFailed):  # something has just happened to it
@@ -158,16 +158,16 @@ async def _erase_leads(workspace: str, before: datetime, after: tuple[datetime, 
 
 async def _count(workspace: str, kind: Kind, before: datetime, after: datetime) -> Old:
     if kind == "leads":
-        return await old.count_leads(workspace, before, _EPOCH)
+        return await reads.count_leads(workspace, before, _EPOCH)
     if kind == "events":
-        count, oldest, others = await erase.count_events(workspace, after, before, old.COUNTED)
-        return Old(count, count >= old.COUNTED, oldest, others)
+        count, oldest, others = await erase.count_events(workspace, after, before, reads.COUNTED)
+        return Old(count, count >= reads.COUNTED, oldest, others)
     if kind == "messages":
-        parts = [await old.count_ended(workspace, before, after, with_lead=with_lead) for with_lead in (False, True)]
+        parts = [await reads.count_ended(workspace, before, after, with_lead=with_lead) for with_lead in (False, True)]
         oldest = min((part.oldest for part in parts if part.oldest), default=None)
         some = any(part.some_stay for part in parts)
         return Old(sum(part.count for part in parts), any(part.more for part in parts), oldest, some)
-    return await old.count_ended(workspace, before, _EPOCH, with_lead=kind == "lead_conversations")
+    return await reads.count_ended(workspace, before, _EPOCH, with_lead=kind == "lead_conversations")
 
 
 def _check(days: Days) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.domain.privacy import changes, retention, subject
-from leadwire.domain.privacy.old import Old
+from leadwire.domain.privacy.reads import Old
 from leadwire.domain.privacy.retention import Kind
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Invalid

@@ -10,36 +10,16 @@ from typing import Any, Final
 from msgspec import Struct
 
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import named, sql
+from leadwire.infrastructure.db.statements import load, named
 
 COUNTED: Final = 2_000
 """Rows that a preview counts or looks at."""
 
-# One text for those without a lead and one for those with, each with an index of its own.
-_LEAD: Final = {False: "lead_id IS NULL", True: "lead_id IS NOT NULL"}
-_ENDED: Final = "FROM conversation WHERE workspace_id = :workspace AND ended_at > :after AND ended_at < :before AND {}"
-# How many have ended in a span, the first of them, and whether any has ended since: the last is looked up, as EXISTS
-# may read all.
-_COUNTS: Final = {
-    with_lead: sql(f"""
-SELECT count(*), min(ended_at), coalesce((SELECT max(ended_at) FROM conversation
-    WHERE workspace_id = :workspace AND ended_at IS NOT NULL AND {lead}) >= :before, false)
-FROM (SELECT ended_at {_ENDED.format(lead)} ORDER BY ended_at LIMIT :most) old""")
-    for with_lead, lead in _LEAD.items()
-}
-# Those that ended first, locked; what somebody else has locked is left for the next time.
-_LOCK: Final = {
-    with_lead: sql(f"""
-SELECT id FROM conversation WHERE workspace_id = :workspace AND ended_at < :before AND {lead}
-ORDER BY ended_at LIMIT :most FOR UPDATE SKIP LOCKED""")
-    for with_lead, lead in _LEAD.items()
-}
-_FIRST: Final = "(SELECT id, ended_at {} ORDER BY ended_at FETCH FIRST (:most) ROWS WITH TIES)"
-# Those that ended first in a span, all that ended at one moment together.
-_SPAN: Final = sql(f"""
-SELECT id, ended_at FROM ({" UNION ALL ".join(_FIRST.format(_ENDED.format(lead)) for lead in _LEAD.values())}) found
-ORDER BY ended_at FETCH FIRST (:most) ROWS WITH TIES""")
-_SOME_LEADS, _COUNT_LEADS = named(__file__, "some_leads count_leads")
+_COUNT_ENDED, _LOCK_ENDED = (
+    {of_leads: load(__file__)[f"{what}{'_of_leads' if of_leads else ''}"] for of_leads in (False, True)}
+    for what in ("count_ended", "lock_ended")
+)
+_ENDED, _LEADS, _COUNT_LEADS = named(__file__, "ended leads count_leads")
 
 
 class Old(Struct, frozen=True):
@@ -54,7 +34,7 @@ class Old(Struct, frozen=True):
 async def count_ended(workspace: str, before: datetime, after: datetime, *, with_lead: bool) -> Old:
     """Count the conversations that ended in a span."""
     values = {"workspace": workspace, "before": before, "after": after, "most": COUNTED + 1}
-    count, oldest, newer = await _COUNTS[with_lead].one(LookupError(), **values)
+    count, oldest, newer = await _COUNT_ENDED[with_lead].one(LookupError(), **values)
     return Old(min(count, COUNTED), count > COUNTED, oldest, newer)
 
 
@@ -67,7 +47,7 @@ async def count_leads(workspace: str, before: datetime, after: datetime) -> Old:
 
 async def lock_ended(workspace: str, before: datetime, most: int, *, with_lead: bool) -> list[str]:
     """Lock some conversations that ended before a time, for the open transaction. Return their ids."""
-    found = await _LOCK[with_lead].rows(workspace=workspace, before=before, most=most)
+    found = await _LOCK_ENDED[with_lead].rows(workspace=workspace, before=before, most=most)
     return [row["id"] for row in found]
 
 
@@ -75,11 +55,11 @@ async def ended(workspace: str, before: datetime, after: datetime, most: int) ->
     """Return the ids of those that ended first in a span, and when the last of them did. At least `most`, if there are
     so many: those that ended at one moment come together.
     """
-    found = await _SPAN.rows(workspace=workspace, before=before, after=after, most=most)
+    found = await _ENDED.rows(workspace=workspace, before=before, after=after, most=most)
     return [row["id"] for row in found], max((row["ended_at"] for row in found), default=after)
 
 
 async def leads(workspace: str, before: datetime, after: tuple[datetime, str], most: int) -> Sequence[db.Row]:
     """Return leads with `id`, `version`, `created_at`, and `last_at`: when something last happened to it."""
     values: dict[str, Any] = {"after": after[0], "after_id": after[1], "most": most}
-    return await _SOME_LEADS.rows(workspace=workspace, before=before, **values)
+    return await _LEADS.rows(workspace=workspace, before=before, **values)

@@ -1,6 +1,7 @@
 """Every file that a document names or links to is there."""
 
 import re
+import tomllib
 
 import pytest
 
@@ -46,3 +47,10 @@ def test_the_drawn_layout_is_the_folders():
                 above = place
         there = {path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
         assert there - drawn <= {PACKAGE / "docs"}, document
+
+
+def test_what_mutmut_is_to_change_and_to_run_is_there():
+    """It says only that pytest failed, where a file has another name by now."""
+    chosen = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
+    named = [*chosen["source_paths"], *chosen["only_mutate"], *chosen["pytest_add_cli_args_test_selection"]]
+    assert [path for path in named if not (ROOT / path).exists()] == []

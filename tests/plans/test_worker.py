@@ -2,6 +2,7 @@
 
 import asyncio
 
+import hiredis
 import pytest
 from redis.asyncio.connection import AbstractConnection
 
@@ -12,6 +13,7 @@ from leadwire.domain.webhooks import changes as endpoints
 from leadwire.domain.webhooks import reads
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, redis_pool
+from leadwire.infrastructure.redis_direct import Line
 from tests import make
 from tests.delivery.wired import endpoint
 from tests.plans.explained import nodes, plans_of
@@ -41,7 +43,7 @@ async def statements(monkeypatch) -> list[str]:
 def trips(redis, monkeypatch) -> list[bytes]:
     """What is sent to Redis, with one entry for all that goes together."""
     sent: list[bytes] = []
-    send = AbstractConnection.send_packed_command
+    send, ask = AbstractConnection.send_packed_command, Line.ask
 
     async def noted(connection, command, **options):
         packed = command if isinstance(command, bytes) else b"".join(command)
@@ -49,7 +51,12 @@ def trips(redis, monkeypatch) -> list[bytes]:
             sent.append(packed)
         await send(connection, command, **options)
 
+    async def asked(line, command):
+        sent.append(hiredis.pack_command(command))
+        return await ask(line, command)
+
     monkeypatch.setattr(AbstractConnection, "send_packed_command", noted)
+    monkeypatch.setattr(Line, "ask", asked)
     return sent
 
 

@@ -19,10 +19,15 @@ from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import ReadOnlyError, RedisClusterException, RedisError
 
+from leadwire.infrastructure import redis_direct
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.redis_direct import Client
 
 AWAY = (RedisError, OSError)
 """What is raised when Redis is unavailable or refuses. Callers wait and try again."""
+
+NotPrimary = redis_direct.NotPrimary
+"""The server has become a replica."""
 
 PRIMARY_KEY: Final = "leadwire:{deliveries}:primary"
 """What is asked about this key, the server answers that holds the streams."""
@@ -37,10 +42,6 @@ _FORMS: Final = "redis://HOST, redis+sentinel://HOST,HOST/NAME, redis+cluster://
 
 _client: "redis.Redis | None" = None
 _background_tasks: set[asyncio.Task[None]] = set()  # the loop keeps only weak references to tasks
-
-
-class NotPrimary(redis.ConnectionError):
-    """The server has become a replica, which takes no writes."""
 
 
 class _ToPrimary(AbstractConnection):
@@ -72,7 +73,7 @@ def create_client(url: str) -> "redis.Redis":
     scheme, plus, kind = urlsplit(url).scheme.partition("+")
     try:
         if not plus:
-            made = redis.Redis.from_url(url, **_ONE_TIMES, retry=Retry(NoBackoff(), 0), health_check_interval=0)
+            made = Client.from_url(url, **_ONE_TIMES, retry=Retry(NoBackoff(), 0), health_check_interval=0)
         elif scheme in {"redis", "rediss"} and kind in _KINDS:
             return _KINDS[kind](url, scheme)
         else:
@@ -120,7 +121,7 @@ def _sentinel(url: str, scheme: str) -> "redis.Redis":
     options = {"retry": Retry(NoBackoff(), 0), **_MANY_TIMES, **options}
     same = {option: value for option, value in options.items() if option.startswith(("ssl", "socket", "retry"))}
     sentinel = cast(Any, Sentinel)(servers, sentinel_kwargs=same | own, **options)
-    return _to_primary(sentinel.master_for(name, connection_pool_class=_SentinelPool))
+    return _to_primary(sentinel.master_for(name, Client, _SentinelPool))
 
 
 class _Cluster(RedisCluster):

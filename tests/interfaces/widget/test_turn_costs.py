@@ -10,6 +10,7 @@ from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.relay.admit import admit
 from leadwire.infrastructure import redis_pool
 from leadwire.infrastructure.db.pool import Connection
+from leadwire.infrastructure.redis_direct import Line
 from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import published
 from tests.domain.bots.flows import SMALL
@@ -70,7 +71,8 @@ def costs(monkeypatch):
 
     for name in ("fetch", "execute"):
         watch(Connection, name, lambda text: noted.statements.append(text) if _own.get() else None)
-    watch(AbstractConnection, "send_packed_command", lambda sent: noted.trips.append(str(sent)))
+    for owner, name in ((AbstractConnection, "send_packed_command"), (Line, "ask")):
+        watch(owner, name, lambda sent: noted.trips.append(str(sent)))
     return noted
 
 

@@ -26,7 +26,10 @@ async def run(sandbox: Sandbox) -> None:
     sandbox.say("the customer has mended it")
     _, output = await sandbox.command("redrives", "start", "--outcome", "http_5xx", "--dry-run")
     sandbox.claim("a dry run counts them", output.startswith(f"{len(accepted)} would"))
-    await sandbox.command("redrives", "start", "--outcome", "http_5xx", "--rate", "200", "--watch")
+    await sandbox.command("redrives", "start", "--outcome", "http_5xx", "--rate", "200")
+    async with asyncio.timeout(60):
+        while (await sandbox.states()).get("dead"):
+            await asyncio.sleep(0.1)
     await sandbox.settled()
     sandbox.claim(f"none of {len(accepted)} is missing", sandbox.missing(accepted, "shop") == 0)
     sandbox.claim("no dead letter is left", not (await sandbox.states()).get("dead"))

@@ -22,7 +22,6 @@ COMMANDS: Final = {
     "deliver": ("leadwire.processes.commands", "deliver"),
     "background": ("leadwire.processes.commands", "background"),
     "migrate": ("leadwire.interfaces.cli.maintenance", "migrate"),
-    "bots": ("leadwire.interfaces.cli.bots", "bots"),
     "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
     "keys": ("leadwire.interfaces.cli.keys", "keys"),
     "mail": ("leadwire.interfaces.cli.mail", "mail"),

@@ -1,27 +1,13 @@
 """`leadwire dead-letters`: deliveries whose attempts have all failed. `leadwire redrives` sends them again."""
 
-from collections.abc import Callable
-
 import click
 
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.interfaces.cli.lazy import lazily
-from leadwire.interfaces.cli.redrives import sequence_option
-from leadwire.interfaces.cli.runtime import Result, Work, command, running
+from leadwire.interfaces.cli.runtime import Result, command
 
 with lazily():
     from leadwire.domain.webhooks import reads
-
-
-def _checked(work: Work) -> Callable[..., Result]:
-    """Check that there is either EVENT_ID or `--sequence`, before anything is connected to."""
-
-    def checked(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
-        if (event is None) == (numbers is None) or (numbers and not endpoint):
-            raise click.UsageError("Give an EVENT_ID, or --endpoint and --sequence.")
-        return running(work)(event=event, endpoint=endpoint, numbers=numbers)
-
-    return checked
 
 
 dead_letters = click.Group("dead-letters", help="Deliveries whose attempts have all failed.")
@@ -45,14 +31,12 @@ async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
     return Result({"total": total, "dead_letters": found}, "\n".join(lines))
 
 
-@command(dead_letters, "show", _checked)
-@click.argument("event", metavar="[EVENT_ID]", required=False)
-@sequence_option("Instead of an event: the deliveries to a numbered endpoint with these numbers.")
+@command(dead_letters, "show")
+@click.argument("event", metavar="EVENT_ID")
 @click.option("--endpoint", metavar="ID")
-async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
-    """Show the deliveries of one event, or with some numbers, in any state: body, attempts, responses."""
-    events = [event] if event else await reads.events_of_numbers(None, endpoint or "", *(numbers or ()))
-    found = [delivery for one in events for delivery in await reads.deliveries_of(None, one, endpoint)]
+async def show_(event: str, endpoint: str | None) -> Result:
+    """Show the deliveries of one event, in any state: body, attempts, responses."""
+    found = await reads.deliveries_of(None, event, endpoint)
     return Result(found, "\n".join(line for delivery in found for line in _lines(delivery)))
 
 

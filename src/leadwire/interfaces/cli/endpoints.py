@@ -7,7 +7,6 @@ from typing import Any, Final
 import click
 from msgspec import UNSET, UnsetType
 
-from leadwire.domain.webhooks.filters import Filter
 from leadwire.domain.webhooks.schema import REMOVED, Attempt, Endpoint, EndpointChange
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.lazy import lazily
@@ -66,47 +65,18 @@ def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -
     return None if text == "none" else int(text)
 
 
-def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-    if wrong := [text for text in texts if ":" not in text]:
-        raise click.BadParameter(f"NAME:VALUE, not {wrong[0]}")
-    return {name.strip(): value.strip() for name, _, value in (text.partition(":") for text in texts)}
-
-
-_EVENTS_HELP: Final = "The kinds of events to subscribe to, instead of the current ones. Repeatable."
-_CHANGED_HELP: Final = "Of `lead.updated`, only where this field has changed. Repeatable."
-_WHERE_HELP: Final = "Only events of which this holds, as 'score gte 50'. Repeatable. These three are the filter."
-_HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable."
-
-
 @command(endpoints)
 @_endpoint
 @click.option("--url", help="The new URL, or pull:NAME.")
-@click.option("--event", "events", multiple=True, help=_EVENTS_HELP)
-@click.option("--bot", "bots", multiple=True, metavar="ID", help="Only events of this bot. Repeatable.")
-@click.option("--changed", multiple=True, metavar="FIELD", help=_CHANGED_HELP)
-@click.option("--where", "conditions", multiple=True, metavar="'PATH OP VALUE'", help=_WHERE_HELP)
-@click.option("--no-filter", is_flag=True, help="Send all of its events.")
-@click.option("--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order.")
-@click.option("--numbered/--unnumbered", default=None, help="Number its deliveries without gaps.")
-@click.option("--ed25519/--no-ed25519", default=None, help="Also sign with a key, for receivers without the secret.")
 @click.option(
     "--auto-redrive/--no-auto-redrive", default=None, help="Send what dies from now on again, once it answers."
 )
 @click.option("--rate", "rate_limit", callback=_rate, help="Maximum deliveries a minute, or `none`.")
-@click.option("--header", "headers", multiple=True, callback=_headers, metavar="NAME:VALUE", help=_HEADERS_HELP)
-@click.option("--no-headers", is_flag=True, help="Remove all custom headers.")
-async def configure(
-    endpoint_id: str, rate_limit: int | None | UnsetType, headers: dict[str, str], no_headers: bool, **given: Any
-) -> Result:
+async def configure(endpoint_id: str, rate_limit: int | None | UnsetType, **chosen: Any) -> Result:
     """Change an endpoint, from the next attempt on. A URL with another origin removes the custom headers."""
-    given = {name: value for name, value in given.items() if value not in (None, "", ())}
-    if headers or no_headers:
-        given["headers"] = headers
-    parts = {name: list(given.pop(name, ())) for name in Filter.__struct_fields__}
-    if given.pop("no_filter", False) or any(parts.values()):
-        given["filter"] = Filter(**parts)
+    values = {name: value for name, value in chosen.items() if value is not None}
     async with audited("endpoint.changed", endpoint_id) as entry:
-        endpoint = await changes.configure(None, endpoint_id, EndpointChange(rate_limit=rate_limit, **given))
+        endpoint = await changes.configure(None, endpoint_id, EndpointChange(rate_limit=rate_limit, **values))
         entry.detail = "; ".join(endpoint.changes)
     removed = f"{REMOVED}: {', '.join(endpoint.removed_headers)}." if endpoint.removed_headers else ""
     return Result(endpoint, _line(endpoint), note=removed)

@@ -38,21 +38,11 @@ async def migrate(plan: bool) -> Result:
     return Result({"applied": count}, text)
 
 
-@click.command()
-@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C.")
-@click.option(
-    "--every", default=2.0, show_default=True, type=click.FloatRange(0.1, 3600), help="Seconds between updates."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@running
-async def status(watch: bool, every: float, as_json: bool) -> None:
+@command()
+async def status() -> Result:
     """Show streams, lag, overdue deliveries, dead letters and workers."""
-    look = functools.partial(system.now, finished=True)
-    if watch:
-        await shown.follow(look, every, as_json=as_json)
-    else:
-        now = await look()
-        show(Result(now, shown.text(now)), as_json=as_json)
+    now = await system.now(finished=True)
+    return Result(now, shown.text(now))
 
 
 @click.command()

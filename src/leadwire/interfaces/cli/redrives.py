@@ -1,12 +1,9 @@
 """`leadwire redrives`: jobs that send many deliveries again; they continue when the command has ended."""
 
-import asyncio
 import functools
 import re
-import sys
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -16,9 +13,6 @@ from leadwire.interfaces.cli.runtime import Result, command, listing, the_worksp
 
 with lazily():
     from leadwire.domain.webhooks import redrives as jobs
-
-_LOOK: Final = 0.5  # seconds
-_STALLED: Final = 10  # looks without progress
 
 
 def _moment(_context: click.Context, _option: click.Parameter, text: str | None) -> datetime | None:
@@ -37,11 +31,6 @@ def _numbers(_context: click.Context, _option: click.Parameter, text: str | None
     return int(found[1]), int(found[2] or found[1])
 
 
-def sequence_option(description: str) -> Callable[[Any], Any]:
-    """The option that names deliveries by their numbers."""
-    return click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=description)
-
-
 _time_option = functools.partial(click.option, metavar="TIME", callback=_moment)
 
 
@@ -52,7 +41,10 @@ redrives = click.Group("redrives", help="Jobs that send again: dead letters, a p
 @click.option("--endpoint", "endpoint_id", metavar="ID", help="Only deliveries to this endpoint.")
 @click.option("--replay", is_flag=True, help="Send every event to one endpoint, not only dead letters.")
 @click.option("--event-id", metavar="ID", help="Only this event.")
-@sequence_option("A replay of what was sent to a numbered endpoint with these numbers.")
+@click.option(
+    "--sequence", "numbers", metavar="N[-M]", callback=_numbers,
+    help="A replay of what was sent to a numbered endpoint with these numbers.",
+)  # fmt: skip
 @click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind. Repeatable.")
 @click.option(
     "--outcome", "outcomes", multiple=True, help="Only dead letters with this outcome, such as timeout. Repeatable."
@@ -61,17 +53,15 @@ redrives = click.Group("redrives", help="Jobs that send again: dead letters, a p
 @_time_option("--until", help="Only events before this time.")
 @click.option("--rate", "per_second", default=100, show_default=True, type=int, help="Deliveries a second.")
 @click.option("--dry-run", is_flag=True, help="Only count them.")
-@click.option("--watch", is_flag=True, help="Wait until the job has finished. Ctrl-C leaves it running.")
 @workspace_option
-async def start(per_second: int, dry_run: bool, watch: bool, workspace: str | None, **chosen: Any) -> Result:
+async def start(per_second: int, dry_run: bool, workspace: str | None, **chosen: Any) -> Result:
     """Send matching deliveries again, with a new series of attempts. Without options, every dead letter."""
     owner = await the_workspace(workspace)
     selection = jobs.Selection(**chosen)
     if dry_run:
         count = await jobs.count(owner, selection)
         return Result({"would_redrive": count}, f"{count} would be sent again.")
-    job = await jobs.start(owner, selection, per_second)
-    return _told(await _finished(job) if watch else job)
+    return _told(await jobs.start(owner, selection, per_second))
 
 
 @command(redrives, "list")
@@ -94,21 +84,6 @@ def _add_step(name: str, description: str) -> None:
 _add_step("pause", "Pause a job.")
 _add_step("resume", "Resume a paused job.")
 _add_step("cancel", "Cancel a job. Deliveries that it has already queued are sent.")
-
-
-async def _finished(job: "jobs.Redrive") -> "jobs.Redrive":
-    """Return the job when it has ended; show progress on stderr meanwhile."""
-    with click.progressbar(length=max(job.total, 1), label=job.id, file=sys.stderr) as bar:
-        shown = looks = 0
-        while True:
-            bar.update(min(job.done, job.total) - shown)
-            shown, looks = min(job.done, job.total), looks + 1
-            if job.state != "running":
-                return job
-            if looks == _STALLED and not shown:
-                click.echo("\nNo progress. Is `leadwire background` running?", err=True)
-            await asyncio.sleep(_LOOK)
-            job = await jobs.one(None, job.id)
 
 
 def _told(job: "jobs.Redrive") -> Result:

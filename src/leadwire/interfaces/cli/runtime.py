@@ -103,11 +103,6 @@ def command(
     return declare
 
 
-def alone(work: Callable[..., Result]) -> Callable[..., Result]:
-    """A command that needs no servers, or opens them itself."""
-    return work
-
-
 def run_loop(work: Callable[[Settings], Coroutine[Any, Any, None]]) -> None:
     """Run a process of the service on uvloop, until it gets a signal to stop."""
     import uvloop

@@ -51,7 +51,7 @@ async def test_deliveries_wake_ups_limits_health_and_status_work_on_it(group, us
     states = (await status.read(client, 4, finished=True)).streams
     assert states is not None
     assert [(one.name, one.length) for one in states] == [
-        (f"leadwire:{{deliveries}}:{name}", 0) for name in ("quick", "0", "1", "2", "3")
+        (f"leadwire:{{deliveries}}:{name}", 0) for name in ("0", "1", "2", "3")
     ]
     limit = RateLimit("test", 5, window=300)
     assert sum([await limit.take_at_once("ada") for _ in range(9)]) == 5

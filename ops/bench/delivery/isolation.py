@@ -177,7 +177,7 @@ async def lags(sink: Sink, committed: dict[str, tuple[str, float]], healthy: set
 
 async def _watch(sizes: list[tuple[float, int]]) -> None:
     while True:
-        entries = sum([await world.redis().xlen(f"leadwire:{{deliveries}}:{name}") for name in ("quick", *range(4))])
+        entries = sum([await world.redis().xlen(f"leadwire:{{deliveries}}:{name}") for name in range(4)])
         sizes.append((await _redis_mb(), entries))
         await asyncio.sleep(0.5)
 

@@ -103,6 +103,5 @@ async def _ledger() -> None:
 async def _streams(redis: Redis, shards: int) -> None:
     states = await streams.states(redis, shards)
     for gauge, name in _OF_STREAMS.items():
-        values = zip(streams.labels(shards), states, strict=True)
-        gauge.show_all({(label,): getattr(state, name) for label, state in values})
+        gauge.show_all({(str(shard),): getattr(state, name) for shard, state in enumerate(states)})
     WORKERS.show(len(status.alive(states)))

@@ -15,34 +15,14 @@ from redis.asyncio import Redis
 from leadwire.delivery import streams
 from leadwire.delivery.streams import Key, StreamState
 from leadwire.infrastructure import batches, db
-from leadwire.infrastructure.db.statements import lists, sql
+from leadwire.infrastructure.db.statements import lists, named
 from leadwire.infrastructure.failing import Failing
 
 BATCH: Final = 2000  # deliveries
 _OVERDUE: Final = 600.0  # seconds after the end of a lease
 _GAP: Final = 60.0  # seconds between two looks after which it is not known who was heard of in between
 
-# The database's time, to be taken before the streams are read: then a pause between the two makes nothing look lost.
-_NOW: Final = sql("SELECT now()")
-# Queued deliveries that neither a worker nor a receiver (`pull`) holds, of which no entry was read, and that are older
-# than the oldest unread entries of both streams in which they may be, by more than the slack.
-_LOST: Final = """FROM delivery d JOIN unnest(:shards::int[], :ages::float8[]) AS stream(shard, age)
-    ON ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % :count = stream.shard
-WHERE d.state = 'queued'
-  AND d.queued_at < :now::timestamptz - (greatest(stream.age, :quick) + :slack) * interval '1 second'
-  AND (d.owner IS NULL OR d.lease_until < now() - :grace * interval '1 second' AND CASE WHEN d.owner LIKE 'pull:%'
-    THEN NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)
-    ELSE d.owner <> ALL(:alive::text[]) END)
-  AND d.event_id || d.endpoint_id || d.attempts NOT IN (SELECT unnest(:pending::text[]))"""
-_LOCK: Final = sql(f"""
-SELECT d.event_id, d.endpoint_id, d.attempts {_LOST} AND NOT d.endpoint_id = ANY(:resting::text[])
-LIMIT :batch FOR UPDATE OF d SKIP LOCKED""")
-# They count as queued from now on, and are nobody's.
-_RECONCILE: Final = sql("""
-UPDATE delivery d SET queued_at = now(), owner = NULL, lease_until = NULL
-FROM unnest(:events::text[], :endpoints::text[]) AS lost (event_id, endpoint_id)
-WHERE d.event_id = ANY(:events::text[]) AND d.event_id = lost.event_id AND d.endpoint_id = lost.endpoint_id""")
-_COUNT: Final = sql(f"SELECT count(*) {_LOST}")
+_NOW, _LOCK, _RECONCILE, _COUNT = named(__file__, "now lock reconcile count")
 _failing: Final = Failing("reconcile")
 
 
@@ -103,7 +83,7 @@ async def count_lost(redis: Redis, shards: int, slack: float) -> int:
 async def _read(redis: Redis, shards: int, slack: float) -> dict[str, Any]:
     """What the streams hold."""
     now = await _NOW.value()
-    quick, *others = found = await streams.states(redis, shards)
+    found = await streams.states(redis, shards)
     pending = ["".join(map(str, key)) for key in await streams.pending(redis, found)]
-    ages = {"quick": quick.unread, "shards": list(range(shards)), "ages": [stream.unread for stream in others]}
+    ages = {"shards": list(range(shards)), "ages": [stream.unread for stream in found]}
     return {"streams": found, "now": now, "slack": slack, "pending": pending, "count": shards, **ages}

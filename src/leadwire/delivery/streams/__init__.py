@@ -8,14 +8,19 @@ asks Redis raises one of `redis_pool.AWAY` when it does not answer.
 import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from leadwire.delivery.streams import scripts
 from leadwire.infrastructure import ids, redis_pool
 
+# What is one step. Of one stream: KEYS[1] is the stream, ARGV[1] the group. No MULTI: in a cluster redis-py starts a
+# thread for each command of one.
+_ADD, _DONE, LEAVE, _STATE = (
+    Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("add", "done", "leave", "state")
+)
 GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
 _DEAD_LETTERS_KEPT: Final = 100_000
@@ -68,13 +73,8 @@ class StreamState(NamedTuple):
 
 
 def names(shards: int) -> list[str]:
-    """Every stream, the quick one first. The hash tag keeps them on one server of a cluster: one command reads all."""
-    return [f"leadwire:{{deliveries}}:{name}" for name in labels(shards)]
-
-
-def labels(shards: int) -> list[str]:
-    """What the streams are called in metrics. `quick` is only read: processes of the version before add to it."""
-    return ["quick", *map(str, range(shards))]
+    """Every stream, by shard. The hash tag keeps them on one server of a cluster: one command reads all."""
+    return [f"leadwire:{{deliveries}}:{shard}" for shard in range(shards)]
 
 
 def shard_of(endpoint_id: str, shards: int) -> int:
@@ -84,12 +84,12 @@ def shard_of(endpoint_id: str, shards: int) -> int:
 
 async def add(redis: Redis, keys: Sequence[Key], shards: int, channels: Sequence[str] = ()) -> None:
     """Append one entry per key to the endpoints' shards, and wake whoever has subscribed to one of `channels`."""
-    _, *streams = names(shards)
+    streams = names(shards)
     for start in range(0, len(keys), _ADDED):
         given: list[str | int] = [len(channels), *channels]
         for event_id, endpoint_id, attempts in keys[start : start + _ADDED]:
             given += (1 + shard_of(endpoint_id, shards), event_id, endpoint_id, attempts)
-        await redis.eval(scripts.ADD, shards, *streams, *given)
+        await redis.eval(_ADD, shards, *streams, *given)
         channels = ()
 
 
@@ -117,7 +117,7 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
         by_stream.setdefault(entry.stream, []).append(entry.id)
     given = [part for entry_ids in by_stream.values() for part in (len(entry_ids), *entry_ids)]
     if entries:
-        await redis.eval(scripts.DONE, len(by_stream), *by_stream, GROUP, *given)  # type: ignore[arg-type]
+        await redis.eval(_DONE, len(by_stream), *by_stream, GROUP, *given)  # type: ignore[arg-type]
 
 
 async def length(redis: Redis, shards: int) -> int:
@@ -133,7 +133,7 @@ async def states(redis: Redis, shards: int) -> list[StreamState]:
     await redis_pool.check_primary(redis)
     found = []
     for stream in names(shards):
-        answer: Any = await redis.eval(scripts.STATE, 1, stream, GROUP)
+        answer: Any = await redis.eval(_STATE, 1, stream, GROUP)
         (seconds, microseconds), length, oldest, unread, read_to, pending, held, asked = answer
         now = int(seconds) + int(microseconds) / 1e6
         age, lag = (max(now - int(entry.partition(b"-")[0]) / 1e3, 0.0) if entry else 0.0 for entry in (oldest, unread))

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 
-from leadwire.delivery.streams import GROUP, Entry, entries_of, names, scripts
+from leadwire.delivery.streams import GROUP, LEAVE, Entry, entries_of, names
 
 RECLAIMS: Final = 5
 _SUSPECT: Final = 3  # times handed out
@@ -88,4 +88,4 @@ async def leave(redis: Redis, consumer: str, shards: int) -> None:
     One that was only suspended gets its name back when it reads.
     """
     for stream in names(shards):
-        await redis.eval(scripts.LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
+        await redis.eval(LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))

@@ -13,7 +13,7 @@ from leadwire.delivery import metrics, redrive
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.streams import push
 from leadwire.infrastructure import clock, db, ids, jobs, settings, telemetry
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.jobs import Again
 
 OLDEST: Final = timedelta(days=3)
@@ -25,39 +25,8 @@ _LOOK: Final = 60.0  # seconds, where a person is at work
 _WITHIN: Final = 240.0  # seconds in which all are sent, unless that is too fast
 _FASTEST: Final = 250  # deliveries a second
 _BROUGHT: Final = 2000  # retries at a time
-_AMONG: Final = 100  # of the oldest, the one that was tried the least: its receiver may refuse one and take the others
 
-_SINCE: Final = """greatest(e.auto_redrive_since, (SELECT max(j.updated_at) FROM redrive_job j
-    WHERE j.endpoint_id = e.id AND j.died_since IS NOT NULL AND j.state = 'cancelled'))"""
-_DEAD: Final = f"""FROM delivery_result d WHERE d.workspace_id = e.workspace_id AND d.endpoint_id = e.id
-    AND d.state = 'dead' AND NOT d.test AND d.event_id >= :first AND d.generation <= {redrive.TIMES}
-    AND d.finished_at >= {_SINCE}"""
-# Endpoints that have something to send again.
-_FAILED: Final = sql(f"""
-SELECT id, workspace_id FROM webhook_endpoint e
-WHERE auto_redrive_since IS NOT NULL AND enabled AND EXISTS (SELECT 1 {_DEAD})""")
-# An endpoint that sends again: since when, whether the last answer was a 2xx, and whether its probe is under way, or
-# somebody is sending dead letters again, or has begun to; locked, so that what is seen is so until it is acted upon.
-_ENDPOINT: Final = sql(f"""
-SELECT e.workspace_id, {_SINCE} AS died_since, e.failing_since IS NULL AS answers,
-    EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = :probe AND d.endpoint_id = e.id) AS probing,
-    EXISTS (SELECT 1 FROM redrive_job j WHERE j.workspace_id = e.workspace_id AND j.state IN ('running', 'paused')
-        AND coalesce(j.endpoint_id, e.id) = e.id) AS redriving
-FROM webhook_endpoint e WHERE e.id = :id AND e.enabled AND e.auto_redrive_since IS NOT NULL FOR NO KEY UPDATE""")
-_NEXT: Final = sql(f"""
-SELECT d.event_id FROM webhook_endpoint e CROSS JOIN LATERAL (
-    SELECT d.event_id, d.attempts {_DEAD} AND EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.body <> '')
-    ORDER BY d.event_id LIMIT {_AMONG}) d
-WHERE e.id = :id ORDER BY d.attempts, d.event_id LIMIT 1""")
-
-# Retries that are due later than all is to be sent, but for what the receiver itself has put off for longer. Their
-# waits become a share of what they were: they keep their order, and do not all come at once. What is held stays.
-_BRING_FORWARD: Final = sql(f"""
-WITH late AS (SELECT event_id FROM delivery WHERE endpoint_id = :id AND state = 'waiting' AND attempts > 0
-    AND due_at > now() + {_WITHIN} * interval '1 s' AND due_at <= now() + :longest::float8 * interval '1 s'
-    ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED)
-UPDATE delivery d SET due_at = now() + (d.due_at - now()) * ({_WITHIN} / :longest)
-FROM late WHERE d.event_id = late.event_id AND d.endpoint_id = :id RETURNING 1""")
+_FAILED, _ENDPOINT, _NEXT, _BRING_FORWARD = named(__file__, "failed endpoint next bring_forward")
 
 
 async def failed() -> list[jobs.Offer]:
@@ -96,8 +65,8 @@ async def _begin(endpoint_id: str, endpoint: db.Row, place: str) -> Again | None
     """Bring retries forward, many at a time. Then begin the redrive, unless there are more dead letters than `MOST`."""
     await due.wake([endpoint_id])
     db.after_commit(push.wake_relay)
-    longest = max(settings.get().retry_schedule, default=0)
-    if len(await _BRING_FORWARD.rows(id=endpoint_id, longest=longest, most=_BROUGHT)) == _BROUGHT:
+    late = {"longest": max(settings.get().retry_schedule, default=0), "within": _WITHIN, "most": _BROUGHT}
+    if len(await _BRING_FORWARD.rows(id=endpoint_id, **late)) == _BROUGHT:
         return Again(0.0, place)
     workspace, end = endpoint["workspace_id"], ids.floor("evt", clock.now() + timedelta(days=1))
     criteria = redrive.Criteria(workspace, _first(), end, endpoint_id, died_since=endpoint["died_since"])

@@ -19,7 +19,8 @@ from piccolo.table import Table
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import named
 
 
 class Epoch(Table, db=DB, tablename="epoch"):
@@ -47,31 +48,7 @@ class Began(Struct, frozen=True):
         )
 
 
-_SERVER: Final = """(SELECT concat_ws('-', system_identifier, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8),
-    'event'::regclass::oid) FROM pg_control_system())"""
-# Whether this server is the latest one that was noted.
-_NOTED: Final = sql(f"SELECT server = {_SERVER} FROM epoch ORDER BY first_position DESC LIMIT 1")
-# Begin an epoch, unless somebody else has. A process that was running may have recorded events on a standby that was
-# promoted before it is noted: those are no part of what it had. One that had replayed nothing had what was there when
-# it started. On its first timeline a server was no standby.
-_BEGIN: Final = sql(f"""
-INSERT INTO epoch (first_position, server, last_event)
-SELECT nextval('outbox_position'), {_SERVER},
-    (SELECT max(id) FROM event WHERE recorded_at <= coalesce(pg_last_xact_replay_timestamp(),
-        CASE WHEN pg_walfile_name(pg_current_wal_insert_lsn()) LIKE '00000001%' THEN 'infinity'
-        ELSE pg_postmaster_start_time() END))
-WHERE {_SERVER} IS DISTINCT FROM (SELECT server FROM epoch ORDER BY first_position DESC LIMIT 1)
-RETURNING last_event, EXISTS (SELECT 1 FROM epoch) AS followed""")
-# The epochs that followed one of another server, the latest first.
-_BEGUN: Final = sql("""
-SELECT started_at, last_event FROM (SELECT *, lag(server) OVER (ORDER BY first_position) AS before FROM epoch) epoch
-WHERE before IS NOT NULL ORDER BY first_position DESC LIMIT 10""")
-
-# The first position of each epoch, that of the next one, and the newest event before that. One before all is not noted.
-_SPANS: Final = sql("""
-SELECT first_position, lead(first_position) OVER up, lead(last_event, 1, 'evt_z') OVER up AS newest
-FROM (SELECT first_position, last_event FROM epoch UNION ALL VALUES (0, NULL)) epoch
-WINDOW up AS (ORDER BY first_position) ORDER BY first_position""")
+_NOTED, _BEGIN, _SPANS = named(__file__, "noted begin spans")
 
 # Waits for transactions that have recorded an event: theirs have positions of the old epoch. The parent is enough,
 # because every INSERT locks it.
@@ -101,9 +78,9 @@ async def note() -> bool:
     return bool(began)
 
 
+@query()
 async def begun() -> list[Began]:
     """Return the last ten times that the database became another server, the latest first."""
-    return [Began(*row) for row in await _BEGUN.rows()]
 
 
 async def spans() -> list[tuple[int, int | None]]:

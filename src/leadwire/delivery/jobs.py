@@ -13,7 +13,7 @@ _IDLE: Final = 1.0  # seconds, where its rate allows nothing yet
 chore("redrive_job.delete")(redrive.delete_old)
 
 
-@job("redrive", at_once=4, find=redrive.running)
+@job("redrive", at_once=4)
 async def take_on(job: Claimed) -> Again | None:
     """Let some of the deliveries of a redrive wait again, by its rate."""
     moved, ended = await redrive.step(job.key, job.tries)
@@ -29,7 +29,7 @@ async def send_again(job: Claimed) -> Again | None:
     return await auto_redrive.step(job.key, job.place)
 
 
-@job("discard", at_once=2, find=discard.asked)
+@job("discard", at_once=2)
 async def cancel(job: Claimed) -> Again | None:
     """Cancel a batch of what waits for an endpoint that was removed or is to be emptied."""
     canceled = await discard.step(job.key)

@@ -18,7 +18,8 @@ from leadwire.delivery.streams import push
 from leadwire.infrastructure import batches, db, ids, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, named, param, sql, statement
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, named, param, statement
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
 
@@ -53,53 +54,13 @@ _LONGEST_STEP: Final = 5.0  # seconds' worth at once, after a pause of the proce
 _BIGGEST_STEP: Final = 2000  # deliveries
 _UNDER_WAY: Final = 50  # deliveries of a job that nobody has started
 TIMES: Final = 3
-"""How often a delivery is sent again by itself."""
+"""How often a delivery is sent again by itself; in both files of SQL, too."""
 _TRIES: Final = 5  # of a step, in half a minute, before it goes on without those that fail
 
-_RUNNING: Final = sql("SELECT id, workspace_id FROM redrive_job WHERE state = 'running'")
-# The dead letters that meet the criteria. Where nobody has started the job, they are none once it may not go on.
-_DEAD: Final = f"""
-SELECT d.event_id, d.endpoint_id FROM delivery_result d JOIN webhook_endpoint e ON e.id = d.endpoint_id
-WHERE NOT :replay::bool AND d.workspace_id = :workspace_id AND d.state = 'dead' AND NOT d.test
-  AND d.event_id >= :first_event AND d.event_id < :end_event
-  AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)
-  AND (:kinds::text[] IS NULL OR EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.kind = ANY(:kinds)))
-  AND (:outcomes::text[] IS NULL OR d.last_outcome = ANY(:outcomes))
-  AND (:first_number::bigint IS NULL OR d.sequence BETWEEN :first_number AND :last_number::bigint)
-  AND (:died_since::timestamptz IS NULL OR d.finished_at >= :died_since AND d.generation <= {TIMES} AND e.enabled
-    AND e.auto_redrive_since IS NOT NULL AND coalesce(e.failing_since, now()) > now() - interval '1 minute')"""
-
-# The events that an endpoint could have had, by the same criteria; without kinds, those it subscribes to now. What is
-# named, by numbers or as the first event, is also what it has had for whatever reason.
-_PAST: Final = """
-SELECT v.id AS event_id, e.id AS endpoint_id
-FROM event v JOIN webhook_endpoint e ON e.id = :endpoint_id AND e.workspace_id = v.workspace_id
-WHERE :replay::bool AND v.workspace_id = :workspace_id AND v.id >= :first_event AND v.id < :end_event
-  AND :outcomes::text[] IS NULL AND v.test_endpoint_id IS NULL AND :died_since::timestamptz IS NULL
-  AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
-  AND (:first_number::bigint IS NULL AND v.kind = ANY(coalesce(:kinds::text[], e.events))
-        AND e.id IS DISTINCT FROM v.subject AND (e.filter_path IS NULL OR passes_filter(e.filter_path, v.body))
-    OR (:first_number::bigint IS NOT NULL OR v.id = :first_event) AND EXISTS (
-        SELECT 1 FROM delivery_result d WHERE d.event_id = v.id AND d.endpoint_id = e.id AND NOT d.test
-          AND (:first_number::bigint IS NULL OR d.sequence BETWEEN :first_number AND :last_number::bigint)))"""
-
-_COUNT, _NEXT = (
-    {replay: sql(text.format(those)) for replay, those in ((False, _DEAD), (True, _PAST))}
-    for text in (
-        "SELECT count(*) FROM ({}) AS those",
-        """SELECT * FROM ({}) AS those WHERE (event_id, endpoint_id) > (:after_event, :after_endpoint)
-    AND event_id >= :after_event ORDER BY event_id, endpoint_id LIMIT :allowed""",
-    )
-)
-
-_ONE: Final = "event_id = :event_id AND endpoint_id = :endpoint_id AND workspace_id = :workspace AND NOT test"
-# What is behind another, or in quarantine, is due never, and stays so.
-_HURRY: Final = sql(f"""
-UPDATE delivery SET due_at = now() WHERE {_ONE} AND state = 'waiting' AND due_at > now() AND due_at < 'infinity'
-RETURNING 1""")
-
-_EVENTS, _UNFINISHED, _AGAIN, _JOB, _STEPPED, _INSERT, _DELETE_OLD = named(
-    __file__, "events unfinished again job stepped insert delete_old"
+# By whether it is a replay.
+_COUNT, _NEXT = named(__file__, "count_dead count_past"), named(__file__, "next_dead next_past")
+_HURRY, _EVENTS, _UNFINISHED, _AGAIN, _JOB, _STEPPED, _INSERT = named(
+    __file__, "hurry events unfinished again job stepped insert"
 )
 
 _MOVE: Final = statement(
@@ -164,9 +125,9 @@ async def create(criteria: Criteria, per_second: int) -> str:
     return job_id
 
 
+@query()
 async def delete_old() -> None:
     """Delete jobs that ended a month ago. Those that nobody has started tell why an attempt was made."""
-    await _DELETE_OLD.rows()
 
 
 async def move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> bool:
@@ -189,11 +150,6 @@ async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> bool:
         await due.wake([endpoint_id])
         db.after_commit(push.wake_relay)
         return bool(await _HURRY.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id))
-
-
-async def running() -> list[jobs.Offer]:
-    """Return the jobs that run: an earlier version makes them without a job of the background process."""
-    return [jobs.Offer(*row) for row in await _RUNNING.rows()]
 
 
 async def step(job_id: str, tries: int = 0) -> Step:

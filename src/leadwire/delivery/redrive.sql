@@ -1,3 +1,51 @@
+-- {dead}: the dead letters that meet the criteria
+-- Where nobody has started the job, they are none once it may not go on. By itself, each is sent again three times.
+SELECT d.event_id, d.endpoint_id FROM delivery_result d JOIN webhook_endpoint e ON e.id = d.endpoint_id
+WHERE NOT :replay::bool AND d.workspace_id = :workspace_id AND d.state = 'dead' AND NOT d.test
+  AND d.event_id >= :first_event AND d.event_id < :end_event
+  AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)
+  AND (:kinds::text[] IS NULL OR EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.kind = ANY(:kinds)))
+  AND (:outcomes::text[] IS NULL OR d.last_outcome = ANY(:outcomes))
+  AND (:first_number::bigint IS NULL OR d.sequence BETWEEN :first_number AND :last_number::bigint)
+  AND (:died_since::timestamptz IS NULL OR d.finished_at >= :died_since AND d.generation <= 3 AND e.enabled
+    AND e.auto_redrive_since IS NOT NULL AND coalesce(e.failing_since, now()) > now() - interval '1 minute')
+
+-- {past}: the events that an endpoint could have had, by the same criteria
+-- Without kinds, those it subscribes to now. What is named, by numbers or as the first event, is also what it has had for
+-- whatever reason.
+SELECT v.id AS event_id, e.id AS endpoint_id
+FROM event v JOIN webhook_endpoint e ON e.id = :endpoint_id AND e.workspace_id = v.workspace_id
+WHERE :replay::bool AND v.workspace_id = :workspace_id AND v.id >= :first_event AND v.id < :end_event
+  AND :outcomes::text[] IS NULL AND v.test_endpoint_id IS NULL AND :died_since::timestamptz IS NULL
+  AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
+  AND (:first_number::bigint IS NULL AND v.kind = ANY(coalesce(:kinds::text[], e.events))
+        AND e.id IS DISTINCT FROM v.subject AND (e.filter_path IS NULL OR passes_filter(e.filter_path, v.body))
+    OR (:first_number::bigint IS NOT NULL OR v.id = :first_event) AND EXISTS (
+        SELECT 1 FROM delivery_result d WHERE d.event_id = v.id AND d.endpoint_id = e.id AND NOT d.test
+          AND (:first_number::bigint IS NULL OR d.sequence BETWEEN :first_number AND :last_number::bigint)))
+
+-- {after}: a batch of those, after a place
+WHERE (event_id, endpoint_id) > (:after_event, :after_endpoint) AND event_id >= :after_event
+ORDER BY event_id, endpoint_id LIMIT :allowed
+
+-- count_dead: how many dead letters a job sends again
+SELECT count(*) FROM ({dead}) AS those
+
+-- count_past: how many events a replay sends
+SELECT count(*) FROM ({past}) AS those
+
+-- next_dead: the next of a job
+SELECT * FROM ({dead}) AS those {after}
+
+-- next_past: the next of a replay
+SELECT * FROM ({past}) AS those {after}
+
+-- hurry: make a retry due now
+-- What is behind another, or in quarantine, is due never, and stays so.
+UPDATE delivery SET due_at = now() WHERE event_id = :event_id AND endpoint_id = :endpoint_id
+    AND workspace_id = :workspace AND NOT test AND state = 'waiting' AND due_at > now() AND due_at < 'infinity'
+RETURNING 1
+
 -- events: lock events, in order, so that an erasure of one waits for us: nothing of it would be left to send
 SELECT 1 FROM event v WHERE v.id = ANY(:events::text[]) AND v.id BETWEEN :first AND :last ORDER BY v.id FOR SHARE
 
@@ -64,6 +112,7 @@ INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, 
 VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :outcomes, :first_number,
     :last_number, :died_since, :replay, :per_second, :state, :total, now() - interval '1 second', now(), now())
 
--- delete_old: delete the jobs that somebody has started and that ended a month ago
+-- delete_old
+-- Those that somebody has started.
 DELETE FROM redrive_job WHERE state IN ('finished', 'cancelled') AND died_since IS NULL
   AND updated_at < now() - interval '30 days'

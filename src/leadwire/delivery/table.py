@@ -83,23 +83,6 @@ class EndpointSequence(Table, db=DB, tablename="endpoint_sequence"):
     last = BigInt()
 
 
-END_CANCELED: Final = """
-INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
-    finished_at, last_outcome, sequence)
-SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
-    sequence
-FROM canceled
-ON CONFLICT (event_id, endpoint_id) DO UPDATE SET state = EXCLUDED.state, generation = EXCLUDED.generation,
-    created_at = EXCLUDED.created_at, finished_at = EXCLUDED.finished_at, last_outcome = EXCLUDED.last_outcome,
-    sequence = EXCLUDED.sequence, attempts = EXCLUDED.attempts
-        + CASE WHEN delivery_result.generation = EXCLUDED.generation THEN delivery_result.attempts ELSE 0 END"""
-"""SQL behind a CTE `canceled` that has taken deliveries from `delivery`: it keeps how they ended.
-
-Were one to have ended before as well, the last end counts, as after a redrive, and the attempts of both: no row can
-refuse to end.
-"""
-
-
 class Attempt(Table, db=DB, tablename="attempt"):
     """One POST. `counted` is false when its outcome came too late to matter (another worker had recorded)."""
 

@@ -15,31 +15,15 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.streams import push
 from leadwire.delivery.transport.addresses import inside
 from leadwire.infrastructure import clock, db, ids, settings
-from leadwire.infrastructure.db.statements import Statement, columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import Statement, columns, insert, load, named, param, statement
 
 _IS_ID: Final = WebhookEndpoint.id == param("id")
 
 _INSERT: Final = insert(*columns(WebhookEndpoint, "id workspace_id url events secret new_host created_at updated_at"))
-_SAME_HOST: Final = """FROM webhook_endpoint WHERE workspace_id = :workspace
-    AND substring(url FROM '//(\\[[^]]*\\]|[^:/]*)') = substring(:url::text FROM '//(\\[[^]]*\\]|[^:/]*)')"""
-TO_HOST: Final = sql(f"SELECT count(*) {_SAME_HOST}")
-"""How many endpoints of a workspace have the host of a URL."""
-_NONE_HAS_ANSWERED: Final = sql(f"SELECT coalesce(bool_and(new_host), true) {_SAME_HOST}")
+TO_HOST: Final = load(__file__)["to_host"]
+_NONE_HAS_ANSWERED, _HOLD, _RELEASE, _DELETE_BATCH = named(__file__, "none_has_answered hold release delete_batch")
 _LOCK: Final = statement(WebhookEndpoint.select(WebhookEndpoint.id).where(_IS_ID), "FOR NO KEY UPDATE")
 _DELETE: Final = statement(WebhookEndpoint.delete().where(_IS_ID).returning(WebhookEndpoint.workspace_id))
-_HELD: Final = """
-UPDATE webhook_endpoint SET paused_until = {until}, open = false, due_at = now() WHERE id = ANY(ARRAY(
-    SELECT id FROM webhook_endpoint WHERE workspace_id = :workspace {those} ORDER BY id FOR NO KEY UPDATE))"""
-# Let all endpoints of a workspace take nothing until they are released; release those.
-_HOLD: Final = sql(_HELD.format(until="'infinity'", those=""))
-_RELEASE: Final = sql(_HELD.format(until="NULL", those="AND paused_until = 'infinity'"))
-# Remove some endpoints of a workspace with what the relay was to do for them.
-_DELETE_BATCH: Final = sql("""
-WITH gone AS (
-    DELETE FROM webhook_endpoint WHERE id = ANY(ARRAY(
-        SELECT id FROM webhook_endpoint WHERE workspace_id = :workspace ORDER BY id LIMIT :most)) RETURNING id
-), forgotten AS (DELETE FROM discard WHERE endpoint_id = ANY(ARRAY(SELECT id FROM gone)))
-SELECT 1 FROM gone""")
 
 
 async def create(workspace: str, url: str, events: Sequence[str], secret: str) -> str:

@@ -10,11 +10,11 @@ from piccolo.columns import Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery.endpoints import due
-from leadwire.delivery.table import END_CANCELED
 from leadwire.infrastructure import batches, db, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import named
 
 BATCH: Final = 1000  # deliveries
 
@@ -30,30 +30,7 @@ class Discard(Table, db=DB, tablename="discard"):
     until = Timestamptz()
 
 
-# Cancel what waits by now; a second call includes what came after the first.
-_START: Final = sql("""
-INSERT INTO discard (endpoint_id, until) VALUES (:endpoint_id, clock_timestamp())
-ON CONFLICT (endpoint_id) DO UPDATE SET until = EXCLUDED.until""")
-_ALL: Final = sql("SELECT endpoint_id FROM discard")
-_ONE: Final = sql("SELECT until FROM discard WHERE endpoint_id = :endpoint_id FOR UPDATE")
-# A batch of what waits. What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
-_WAITING: Final = sql("""
-SELECT event_id FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting' AND created_at <= :until
-LIMIT :batch FOR UPDATE""")
-# They end as canceled.
-_CANCEL: Final = sql(f"""
-WITH canceled AS (
-    DELETE FROM delivery WHERE endpoint_id = :endpoint_id AND event_id = ANY(:events::text[]) AND state = 'waiting'
-    RETURNING *
-)
-{END_CANCELED}""")
-_FINISH: Final = sql("DELETE FROM discard WHERE endpoint_id = :endpoint_id")
-# Subjects whose first delivery may have been among those.
-_HELD: Final = sql("""
-SELECT DISTINCT endpoint_id, subject FROM delivery
-WHERE endpoint_id = :endpoint_id AND subject IS NOT NULL AND state = 'waiting' AND due_at = 'infinity'""")
-# Deliveries that wait for an endpoint.
-_COUNT: Final = sql("SELECT count(*) FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting'")
+_START, _ONE, _WAITING, _CANCEL, _FINISH, _HELD = named(__file__, "start one waiting cancel finish held")
 
 
 async def start(endpoint_id: str, workspace: str = "") -> None:
@@ -72,14 +49,9 @@ async def wake(endpoint_ids: set[str], *, stay_open: bool = True, roomy: Collect
         await start(endpoint_id)
 
 
+@query()
 async def count(endpoint_id: str) -> int:
     """Return how many deliveries wait for an endpoint."""
-    return int(await _COUNT.value(endpoint_id=endpoint_id))
-
-
-async def asked() -> list[jobs.Offer]:
-    """Return what is to be done: an earlier version asks for it without a job of the background process."""
-    return [jobs.Offer(row["endpoint_id"], "") for row in await _ALL.rows()]
 
 
 async def step(endpoint_id: str) -> int:

@@ -9,7 +9,7 @@ from piccolo.table import Table
 from leadwire.infrastructure import secret_box
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.statements import columns, sql, statement
+from leadwire.infrastructure.db.statements import columns, named, statement
 from leadwire.infrastructure.errors import OperatorError
 
 FAILING_DAYS: Final = 5
@@ -98,17 +98,7 @@ _LATEST: Final = statement(
     WebhookEndpoint.select(WebhookEndpoint.id, WebhookEndpoint.secret).order_by(WebhookEndpoint.id, ascending=False),
     "LIMIT 1",
 )
-# Whether the table is there.
-_EXISTS: Final = sql("SELECT to_regclass('webhook_endpoint') IS NOT NULL")
-# One secret of every key that secrets were sealed with, and of how many endpoints they are.
-_BY_KEY: Final = sql("""
-SELECT DISTINCT ON (key) substring(secret FOR 4) AS key, id, secret,
-    count(*) OVER (PARTITION BY substring(secret FOR 4))
-FROM webhook_endpoint ORDER BY key""")
-# Those of some workspaces that have an endpoint for a kind of event.
-_SUBSCRIBED: Final = sql("""
-SELECT DISTINCT workspace_id FROM webhook_endpoint
-WHERE workspace_id = ANY(:workspaces::text[]) AND enabled AND :kind = ANY(events)""")
+_EXISTS, _BY_KEY, _SUBSCRIBED = named(__file__, "exists by_key subscribed")
 
 
 class Secrets(NamedTuple):

@@ -2,8 +2,8 @@
 
 The feed has a workspace's events in the order they were committed, without gaps, for whoever missed deliveries. Its
 order is by epoch (`epochs`), then by `xact` and position, which puts an event behind all that was committed before it
-was recorded. What is behind an event that is recorded and not yet committed is held back (`recorders`). So an event
-never turns up before one that was shown, however long its transaction took.
+was recorded. What is behind an event that is recorded and not yet committed is held back. So an event never
+turns up before one that was shown, however long its transaction took.
 
 A cursor is the id of an event, so it means the same on any server that has the event. Where a restore or a failover has
 lost the event, the feed says so.
@@ -18,10 +18,9 @@ from msgspec import Struct
 
 from leadwire.delivery import epochs
 from leadwire.delivery.envelope import EVERY_KIND, KINDS
-from leadwire.delivery.feed import recorders
 from leadwire.delivery.relay import partitions
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import FieldError, InvalidParameter
 
 LATEST: Final = 100
@@ -31,41 +30,9 @@ _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that ar
 _CLOCKS_DIFFER: Final = timedelta(minutes=5)  # a follower that begins now may be ahead of us
 _BEFORE_LOSS: Final = timedelta(minutes=5)  # longer than a transaction takes, and than clocks differ
 
-# The events of an epoch after a place in it, and since when those that are held back are. Only in the present epoch,
-# which has no end, transactions are open. The server is asked for locks only where some are as new as its oldest one.
-_READ: Final = sql(f"""
-WITH {recorders.LOCKS}
-SELECT id, event.kind, occurred_at, body, CASE WHEN :end::bigint IS NULL
-    AND xact >= pg_snapshot_xmin(pg_current_snapshot())
-    AND xact >= (SELECT {recorders.OLDEST}) THEN recorded_at END AS held_back_since
-FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
-    SELECT xact, position, id, kind, occurred_at, body, recorded_at FROM event v
-    WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :floor::text
-      AND test_endpoint_id IS NULL AND body <> ''
-      AND position >= :first::bigint AND (:end::bigint IS NULL OR position < :end)
-      AND (xact, position) > (:xact::text::xid8, :position::bigint)
-    ORDER BY xact, position LIMIT :limit
-) event ORDER BY xact, position LIMIT :limit""")
-
-# An event's place in the feed.
-_PLACE: Final = sql("SELECT xact::text, position FROM event WHERE workspace_id = :workspace AND id = :id")
-
-# An event that the feed has.
-_ONE: Final = sql("""
-SELECT id, kind, occurred_at, body FROM event
-WHERE workspace_id = :workspace AND id = :id AND kind = ANY(:kinds) AND test_endpoint_id IS NULL AND body <> ''""")
-
-# Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
-_ABOUT: Final = f"""
-WITH about AS MATERIALIZED (
-    SELECT id, kind, occurred_at, body, actor FROM event WHERE workspace_id = :workspace AND {{}} = :subject
-) SELECT * FROM about ORDER BY id DESC LIMIT {LATEST}"""
-# The latest events about a lead; about a conversation.
-_ABOUT_LEAD: Final = sql(_ABOUT.format("lead_id"))
-_ABOUT_CONVERSATION: Final = sql(_ABOUT.format("conversation_id"))
-
-# Whether there are any: fails where nothing has been migrated.
-_ANY: Final = sql("SELECT EXISTS (SELECT 1 FROM event)")
+_READ, _PLACE, _ONE, _ABOUT_LEAD, _ABOUT_CONVERSATION, _ANY = named(
+    __file__, "read place one about_lead about_conversation any"
+)
 
 
 class StoredEvent(Struct, frozen=True):
@@ -104,7 +71,7 @@ async def check_table() -> None:
 async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], subject: str) -> list[StoredEvent]:
     """Return the latest events about a lead or a conversation, newest first."""
     latest = _ABOUT_LEAD if whom == "lead_id" else _ABOUT_CONVERSATION
-    return [StoredEvent(*row) for row in await latest.rows(workspace=workspace, subject=subject)]
+    return [StoredEvent(*row) for row in await latest.rows(workspace=workspace, subject=subject, most=LATEST)]
 
 
 async def one(workspace: str, event_id: str) -> FeedEvent | None:

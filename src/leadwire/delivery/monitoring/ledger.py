@@ -5,33 +5,32 @@ asks for it; its result is kept.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Final
 
 import msgspec
 from msgspec import Struct
+from piccolo.columns import Boolean, Text, Timestamptz
+from piccolo.table import Table
 from redis.asyncio import Redis
 
 from leadwire.delivery.monitoring import invariants
 from leadwire.delivery.monitoring.invariants import Check
 from leadwire.infrastructure import db, jobs
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.declared import Declared
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.settings import Settings
 
-_ASK: Final = sql("INSERT INTO ledger_check (alone) VALUES (true) ON CONFLICT (alone) DO UPDATE SET asked_at = now()")
-_LAST: Final = sql("SELECT checked_at, result, checked_at >= asked_at FROM ledger_check")
-# The time, if a check is due.
-_DUE: Final = sql("""
-SELECT now() WHERE NOT EXISTS (
-    SELECT 1 FROM ledger_check WHERE checked_at >= asked_at AND checked_at > now() - interval '1 day')""")
-# Connections of this process read by indexes alone, with plans that are kept, and no transaction of theirs may idle for
-# long. Here, whole tables are read, and Redis may take its time to answer, or not to.
-_CONFIGURE: Final = sql("""
-SELECT set_config(name, value, true) FROM (VALUES ('enable_seqscan', 'on'), ('enable_hashjoin', 'on'),
-    ('enable_mergejoin', 'on'), ('plan_cache_mode', 'force_custom_plan'),
-    ('idle_in_transaction_session_timeout', '10min')) AS chosen (name, value)""")
-_KEEP: Final = sql("""
-INSERT INTO ledger_check (alone, asked_at, checked_at, result) VALUES (true, :at, :at, :result)
-ON CONFLICT (alone) DO UPDATE SET checked_at = excluded.checked_at, result = excluded.result""")
+_ASK, _LAST, _DUE, _CONFIGURE, _KEEP = named(__file__, "ask last due configure keep")
+
+
+class LedgerCheck(Table, db=DB, tablename="ledger_check"):
+    """The last full check: one row at most."""
+
+    declared = Declared(of="")
+    alone = Boolean(primary_key=True)
+    asked_at = Timestamptz()
+    checked_at = Timestamptz(null=True, default=None)  # when the last check began
+    result = Text(null=True, default=None)  # JSON: `Result`
 
 
 class Result(Struct, frozen=True):

@@ -7,7 +7,8 @@ its last attempt has failed.
 from typing import Final
 
 from leadwire.delivery.states import OUTCOMES, Outcome
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.telemetry.metrics import Gauge
 
 _MINUTES: Final = 5
@@ -24,22 +25,14 @@ FAILING: Final = Gauge(
     "cause",
 )
 
-_TRIED: Final = sql(f"""
-SELECT last_outcome, count(*) FROM (
-    SELECT DISTINCT ON (endpoint_id) last_outcome FROM endpoint_hour
-    WHERE hour >= date_trunc('hour', now() - interval '{_MINUTES} minutes')
-        AND last_at > now() - interval '{_MINUTES} minutes'
-    ORDER BY endpoint_id, hour DESC) AS latest
-GROUP BY 1""")
-_LATELY: Final = sql("""
-SELECT e.url FROM endpoint_hour h JOIN webhook_endpoint e ON e.id = h.endpoint_id
-WHERE h.hour >= date_trunc('hour', now() - interval '1 hour') AND e.url NOT LIKE 'pull:%'
-GROUP BY e.id ORDER BY max(h.last_at) DESC LIMIT 100""")
+_TRIED: Final = load(__file__)["tried"]
 
 
 async def update() -> None:
     """Look it up and show it. Raise what the database raises."""
-    tried = dict.fromkeys(OUTCOMES, 0) | {row["last_outcome"]: row["count"] for row in await _TRIED.rows()}
+    tried = dict.fromkeys(OUTCOMES, 0) | {
+        row["last_outcome"]: row["count"] for row in await _TRIED.rows(minutes=_MINUTES)
+    }
     TRIED.show_all({(outcome,): count for outcome, count in tried.items()})
     failing = sum(tried.values()) - tried["delivered"]
     unreached = failing - sum(tried[outcome] for outcome in _ANSWERED)
@@ -47,6 +40,6 @@ async def update() -> None:
     FAILING.show_all({(cause,): failing / sum(tried.values()) if failing >= _FEW else 0.0})
 
 
+@query()
 async def lately() -> list[str]:
     """Return the URLs that were tried within the last hour or two, the latest first; at most 100."""
-    return [row["url"] for row in await _LATELY.rows()]

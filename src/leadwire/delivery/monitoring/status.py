@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from leadwire.delivery import streams
 from leadwire.delivery.states import EXACT, UNFINISHED
 from leadwire.delivery.streams import StreamState
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.infrastructure.redis_pool import AWAY
 
@@ -21,31 +21,7 @@ _GONE: Final = 3600.0  # seconds; names of killed workers are kept for an hour
 _LISTED: Final = 5  # endpoints
 _PATIENCE: Final = 2.0  # seconds for Redis, which may be frozen
 
-# Deliveries by state: all, or only those of the stored states that have an index of their own.
-_COUNTED: Final = sql("SELECT exact_state AS state, count(*) FROM every_delivery GROUP BY exact_state")
-_UNFINISHED: Final = sql(
-    " UNION ALL ".join(
-        f"SELECT exact_state AS state, count(*) FROM every_delivery WHERE state = '{state}' GROUP BY exact_state"
-        for state in ("waiting", "queued", "dead")
-    )
-)
-_OVERDUE: Final = """FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
-        AND coalesce(e.paused_until, now()) <= now() AND e.url NOT LIKE 'pull:%'
-    WHERE d.state = 'waiting' AND d.due_at < now()"""
-_OLDEST: Final = "coalesce(round(extract(epoch FROM now() - min({})), 3), 0)::float8"
-# Events that no relay has taken, deliveries past their time, and what else is not as it should be.
-_TROUBLE: Final = sql(f"""
-SELECT unrelayed.*, overdue.*,
-    (SELECT count(*) FROM webhook_endpoint WHERE enabled AND paused_until > now()) AS paused,
-    (SELECT count(*) FROM delivery_result WHERE state = 'dead' AND NOT test) AS dead,
-    (SELECT count(*) FROM delivery WHERE set_aside_at IS NOT NULL)
-        + (SELECT count(*) FROM outbox WHERE set_aside_at IS NOT NULL) AS set_aside
-FROM (SELECT count(*), {_OLDEST.format("recorded_at")} FROM outbox WHERE set_aside_at IS NULL) AS unrelayed,
-    (SELECT count(*), {_OLDEST.format("d.due_at")} {_OVERDUE}) AS overdue""")
-# The endpoints that have the most overdue deliveries.
-_BEHIND: Final = sql(f"""
-SELECT e.id, e.url, count(*), {_OLDEST.format("d.due_at")}, e.admission_window {_OVERDUE}
-GROUP BY e.id ORDER BY count(*) DESC, e.id LIMIT :limit""")
+_COUNTED, _UNFINISHED, _TROUBLE, _BEHIND = named(__file__, "counted unfinished trouble behind")
 
 
 class Unrelayed(Struct):

@@ -14,6 +14,7 @@ from leadwire.delivery.endpoints import due
 from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.failing import Failing
 
@@ -24,8 +25,8 @@ _PATIENCE: Final = "100ms"  # for an endpoint that somebody is changing: the oth
 _APART: Final = 16  # events of a workspace that fails, which are tried one by one
 _TRIES: Final = 6  # in half a minute: whatever is temporary has mostly ended by then
 
-_POSITIONS, _BUSY, _HAVE, _CLOSED, _FRONT, _FAN_OUT, _SET_ASIDE, _RELEASE, _LISTED = named(
-    __file__, "positions busy have closed front fan_out set_aside release listed"
+_POSITIONS, _BUSY, _HAVE, _CLOSED, _FRONT, _FAN_OUT, _SET_ASIDE, _RELEASE = named(
+    __file__, "positions busy have closed front fan_out set_aside release"
 )
 _ALL: Final = 2**31 - 1
 _failing: Final = Failing("fan_out")
@@ -104,9 +105,9 @@ async def release(event_id: str | None = None) -> int:
     return len(await _RELEASE.rows(event_id=event_id))
 
 
+@query()
 async def listed() -> list[tuple[str, str, str]]:
     """Return event, kind and error of each that is set aside, the oldest first."""
-    return [tuple(row) for row in await _LISTED.rows()]
 
 
 async def _of_workspace(

@@ -77,5 +77,5 @@ UPDATE outbox SET set_aside_at = now(), error = :error WHERE event_id = :event_i
 UPDATE outbox SET set_aside_at = NULL
 WHERE set_aside_at IS NOT NULL AND (:event_id::text IS NULL OR event_id = :event_id) RETURNING 1
 
--- listed: what is set aside, the oldest first
+-- listed
 SELECT event_id, kind, error FROM outbox WHERE set_aside_at IS NOT NULL ORDER BY set_aside_at, event_id

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import named, sql
+from leadwire.infrastructure.db.statements import named
 
 AHEAD: Final = 7  # days; the default partition catches what an even longer stop would miss
 _LOCK_TIMEOUT: Final = "50ms"
@@ -21,15 +21,7 @@ _LOCK_TIMEOUT: Final = "50ms"
 _DAYS, _TODAY, _OLDEST_BY_DEFAULT, _DELETE_HOURS, _MAKE, _DROP, _TRY_LOCK = named(
     __file__, "days today oldest_by_default delete_hours make drop try_lock"
 )
-# Delete what was kept for deliveries that have ended by now.
-_DELETE_KEPT: Final = tuple(
-    sql(f"""
-DELETE FROM {table}_default v WHERE {key} < event_id_floor(:earliest)
-    AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.{key})
-    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.{key})""")
-    for table, key in (("event", "id"), ("delivery_result", "event_id"), ("attempt", "event_id"))
-)
-
+_DELETE_KEPT: Final = named(__file__, "delete_events delete_results delete_attempts")
 # Everything that reads or writes a partition locks its parent first, so with these locks nobody has one. Both need it:
 # DROP, which must not take what was redriven a moment ago; and the move of rows out of the default partition, because
 # a row that was on its way there would fail when the day has got a partition of its own.

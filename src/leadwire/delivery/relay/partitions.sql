@@ -19,3 +19,18 @@ SELECT drop_event_partitions(:day)
 
 -- try_lock: whether this process may work on partitions now: the lock ends with the transaction
 SELECT pg_try_advisory_xact_lock(7223)
+
+-- {of_ended}: what was kept for deliveries that have ended by now
+v.event_id < event_id_floor(:earliest) AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.event_id)
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.event_id)
+
+-- delete_events: those, by default
+DELETE FROM event_default v WHERE v.id < event_id_floor(:earliest)
+    AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.id)
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
+
+-- delete_results: the same
+DELETE FROM delivery_result_default v WHERE {of_ended}
+
+-- delete_attempts: the same
+DELETE FROM attempt_default v WHERE {of_ended}

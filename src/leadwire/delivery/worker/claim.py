@@ -9,83 +9,20 @@ import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from leadwire.delivery.endpoints import discard, due
 from leadwire.delivery.endpoints.table import SEALED, opened
 from leadwire.delivery.streams import Entry, Key
-from leadwire.delivery.table import END_CANCELED
 from leadwire.delivery.transport.identity import Identity
 from leadwire.delivery.worker.attempt import ClaimedDelivery
 from leadwire.infrastructure import db, ids, telemetry
-from leadwire.infrastructure.db.statements import Statement, lists, sql
+from leadwire.infrastructure.db.statements import Statement, lists, named
 from leadwire.infrastructure.errors import OperatorError
 
-ASKED: Final = """unnest(:events::text[], :endpoints::text[], :attempts::smallint[])
-    AS asked(event_id, endpoint_id, attempts)"""
-"""SQL of the deliveries that `asked` gives the values of."""
-
-# Nobody has it, or this worker, or one that is gone. The lease holds for one that wakes up and claims at that moment.
-_FREE: Final = """(d.owner IS NULL OR d.owner = :owner OR d.owner = ANY(:gone::text[]) AND d.lease_until < now())"""
-
-# Claim what the entries name, and return all that is needed to send it. The body is read from the one day that its id
-# names. A claim that a crash of PostgreSQL forgets is made again, so its commit need not wait for the disk. What
-# somebody else has locked is most likely being claimed, recorded or erased: nobody waits for it here.
-_CLAIM: Final = f"""
-WITH asked AS (SELECT * FROM {ASKED}), claimed AS (
-    UPDATE delivery SET owner = :owner, lease_until = now() + :lease * interval '1 second'
-    WHERE ctid = ANY(ARRAY(SELECT d.ctid FROM asked CROSS JOIN LATERAL (
-        SELECT d.ctid FROM delivery d
-        WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
-          AND d.state = 'queued' AND {_FREE}
-        FOR UPDATE SKIP LOCKED) d))
-    RETURNING *
-)
-SELECT d.event_id, d.endpoint_id, d.attempts, e.url IS NULL OR coalesce(v.body, '') = '',
-    (d.test OR e.enabled AND coalesce(e.paused_until, now()) <= now()) AND e.url NOT LIKE 'pull:%',
-    e.secret, e.staged_secret, e.signing_key, e.headers, e.certificate,
-    d.generation, d.test, d.subject, e.url, NOT e.open OR e.failing_since IS NOT NULL OR e.admission_window < 256,
-    convert_to(v.body, 'UTF8'), v.traceparent, d.workspace_id, e.numbered AND NOT d.test, d.sequence,
-    extract(epoch FROM d.created_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
-    extract(epoch FROM now() - v.recorded_at)::float8, v.subject, extract(epoch FROM now())::float8
-FROM claimed d CROSS JOIN (SELECT set_config('synchronous_commit', 'off', true)) AS fast
-LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
-LEFT JOIN {{events}} v ON v.id = d.event_id"""
-
-# What could be claimed, as far as is committed: where the claim passed it over, somebody has locked its row.
-_LOCKED: Final = sql(f"""
-SELECT d.event_id, d.endpoint_id, d.attempts FROM {ASKED} JOIN delivery d
-    ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
-WHERE d.event_id = ANY(:events::text[]) AND d.state = 'queued' AND {_FREE}""")
-
-# What cannot be sent any more: its endpoint was removed, or its event erased.
-_CANCEL: Final = sql(f"""
-WITH canceled AS (
-    DELETE FROM delivery d USING {ASKED}
-    WHERE d.event_id = ANY(:events::text[]) AND d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
-      AND d.owner = :owner AND d.attempts = asked.attempts RETURNING d.*
-)
-{END_CANCELED}""")
-
-# What is not to be sent now waits.
-_PUT_BACK: Final = sql(f"""
-UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {ASKED}
-WHERE d.event_id = ANY(:events::text[]) AND d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
-  AND d.attempts = asked.attempts AND d.state = 'queued' AND coalesce(d.owner, :owner) = :owner""")
-# What this worker has claimed and is not at work on any more.
-_RELEASE: Final = sql("""
-UPDATE delivery SET owner = NULL, lease_until = NULL
-WHERE state = 'queued' AND owner = :owner AND lease_until < now()
-  AND (event_id, endpoint_id, attempts) NOT IN (
-      SELECT * FROM unnest(:events::text[], :endpoints::text[], :attempts::smallint[]))""")
-# No more deliveries of an endpoint are queued at a time than it may have POSTs, and those not at once.
-_NARROW: Final = sql("""
-UPDATE webhook_endpoint e SET admission_window = greatest(1, least(256, asked.posts)),
-    due_at = now() + asked.pause * interval '1 second'
-FROM unnest(:endpoints::text[], :posts::int[], :pauses::float8[]) AS asked(endpoint_id, posts, pause)
-WHERE e.id = asked.endpoint_id""")
+_CLAIM, _LOCKED, _CANCEL, _PUT_BACK, _RELEASE, _NARROW = named(__file__, "claim locked cancel put_back release narrow")
 
 
 class Claim(NamedTuple):
@@ -168,7 +105,7 @@ async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[i
 @functools.cache
 def _claim_of(events: str) -> Statement:
     """The claim that reads bodies from a table of events: that of a day, or their parent."""
-    return sql(_CLAIM.format(events=events))
+    return Statement(_CLAIM.text.replace("JOIN event v", f"JOIN {events} v"), _CLAIM.names)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -178,5 +115,5 @@ def pairs(headers: str) -> tuple[tuple[str, str], ...]:
 
 
 def asked(keys: Sequence[Key]) -> dict[str, list[Any]]:
-    """Return the values of `ASKED`."""
+    """Return the values by which statements name deliveries."""
     return lists("events endpoints attempts", keys)

@@ -8,40 +8,16 @@ import asyncio
 import functools
 import time
 from collections.abc import Sequence
-from typing import Final
 
 from leadwire.delivery.streams import Key
-from leadwire.delivery.worker.claim import ASKED, asked
+from leadwire.delivery.worker.claim import asked
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.recorder import persist
 from leadwire.infrastructure import db
 from leadwire.infrastructure.batches import apart
-from leadwire.infrastructure.db.statements import lists, sql
+from leadwire.infrastructure.db.statements import lists, named
 
-# Lock what this worker has claimed, so that none goes away once numbers are counted. What somebody else has locked is
-# being erased or canceled, and an endpoint that is gone, or is being deleted, gets no numbers.
-_LOCK: Final = sql(f"""
-SELECT d.event_id, d.endpoint_id, d.sequence FROM {ASKED}
-CROSS JOIN LATERAL (
-    SELECT * FROM delivery d WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
-      AND d.attempts = asked.attempts AND d.owner = :owner AND d.state = 'queued'
-      AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id FOR KEY SHARE SKIP LOCKED)
-    FOR UPDATE SKIP LOCKED) d""")
-# Give locked deliveries the next numbers of their endpoints. Another worker that numbers waits for the commit, and so
-# the numbers that it gets come after these.
-_NUMBER: Final = sql("""
-WITH locked AS (
-    SELECT *, row_number() OVER (PARTITION BY endpoint_id ORDER BY event_id) - count(*) OVER (PARTITION BY endpoint_id)
-        AS place
-    FROM unnest(:events::text[], :endpoints::text[]) AS locked(event_id, endpoint_id)
-), taken AS (
-    INSERT INTO endpoint_sequence AS s (endpoint_id, last)
-    SELECT endpoint_id, count(*) FROM locked GROUP BY endpoint_id ORDER BY endpoint_id
-    ON CONFLICT (endpoint_id) DO UPDATE SET last = s.last + EXCLUDED.last RETURNING s.endpoint_id, s.last
-)
-UPDATE delivery d SET sequence = taken.last + locked.place FROM locked JOIN taken USING (endpoint_id)
-WHERE d.event_id = ANY(:events::text[]) AND d.event_id = locked.event_id AND d.endpoint_id = locked.endpoint_id
-RETURNING d.event_id, d.endpoint_id, d.sequence""")
+_LOCK, _NUMBER = named(__file__, "lock number")
 
 
 async def number(keys: Sequence[Key], owner: str) -> dict[tuple[str, str], int]:

@@ -1,8 +1,6 @@
 -- record: move what this worker has claimed and that is still at these attempts, and insert the attempts
 -- They go on to their next attempt, or to what has ended. Due times are the database's: a worker with a wrong clock
--- cannot make a retry early. In an order, a retry waits for what was redriven before it meanwhile. Were a delivery to
--- have ended before as well, the last end counts, as after a redrive, and the attempts of both: no row can refuse to
--- be recorded. `event_id = ANY` bounds what is read, however the planner joins: the statistics may know of no delivery.
+-- cannot make a retry early. In an order, a retry waits for what was redriven before it meanwhile. `event_id = ANY` bounds what is read, however the planner joins: the statistics may know of no delivery.
 WITH made AS (
     SELECT * FROM unnest(:events::text[], :endpoints::text[], :generations::smallint[], :numbers::smallint[],
         :starts::timestamptz[], :durations::int[], :outcomes::text[], :statuses::smallint[], :errors::text[],
@@ -34,10 +32,7 @@ WITH made AS (
         finished_at, last_outcome, sequence)
     SELECT event_id, endpoint_id, workspace_id, next, number, generation, test, created_at, now(), outcome, sequence
     FROM ended
-    ON CONFLICT (event_id, endpoint_id) DO UPDATE SET state = EXCLUDED.state, generation = EXCLUDED.generation,
-        created_at = EXCLUDED.created_at, finished_at = EXCLUDED.finished_at, last_outcome = EXCLUDED.last_outcome,
-        sequence = EXCLUDED.sequence, attempts = EXCLUDED.attempts
-            + CASE WHEN delivery_result.generation = EXCLUDED.generation THEN delivery_result.attempts ELSE 0 END
+    {last_end}
 ), settled AS (
     SELECT event_id, endpoint_id FROM again UNION ALL SELECT event_id, endpoint_id FROM ended
 ), noted AS (

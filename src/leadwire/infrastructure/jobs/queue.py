@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import lists, named
 
 LEASE: Final = 60.0
@@ -11,9 +12,7 @@ LEASE: Final = 60.0
 _LOOKED_AT: Final = 500  # jobs of a kind
 _WORKSPACES: Final = 50  # of a walk
 
-_ADD, _OFFER, _CLAIM, _FINISH, _HELD, _PUT_OFF, _KEEP, _REMOVE, _DELETE, _WAITING = named(
-    __file__, "add offer claim finish held put_off keep remove delete_batch waiting"
-)
+_ADD, _OFFER, _CLAIM, _FINISH, _HELD, _KEEP, _DELETE = named(__file__, "add offer claim finish held keep delete_batch")
 
 
 class Claimed(NamedTuple):
@@ -75,14 +74,14 @@ async def offer(kind: str, jobs: Sequence[Offer]) -> None:
         await _OFFER.rows(kind=kind, **lists("keys workspaces times", jobs))
 
 
+@query()
 async def waiting(kind: str, most: int) -> int:
     """Return how many jobs are due, of at most so many."""
-    return int(await _WAITING.value(kind=kind, most=most))
 
 
+@query()
 async def remove(kind: str, key: str) -> None:
     """Forget a job in the open transaction. It may be under way."""
-    await _REMOVE.rows(kind=kind, key=key)
 
 
 async def delete_batch(workspace: str, most: int) -> int:
@@ -118,9 +117,9 @@ async def finish(kind: str, ended: Sequence[Ended], owner: str, most: int) -> tu
     return [row["key"] for row in rows if row["failed"]], again
 
 
+@query()
 async def put_off(kind: str, keys: Sequence[str], owner: str, pause: float) -> None:
     """Give back jobs that were claimed and not begun."""
-    await _PUT_OFF.rows(kind=kind, keys=list(keys), owner=owner, pause=pause)
 
 
 async def keep(jobs: Sequence[tuple[str, str]], owner: str) -> None:

@@ -19,7 +19,7 @@ SELECT :kind, offered.key, workspace_id, coalesce(due_at, now()), coalesce(due_a
 FROM unnest(:keys::text[], :workspaces::text[], :times::timestamptz[]) AS offered (key, workspace_id, due_at)
 ORDER BY offered.key ON CONFLICT DO NOTHING
 
--- waiting: how many of a kind are due, of at most so many
+-- waiting
 SELECT count(*) FROM (
     SELECT FROM job WHERE kind = :kind AND failed_at IS NULL AND due_at <= now() LIMIT :most) due
 
@@ -116,12 +116,12 @@ SELECT key, coalesce((SELECT failed FROM kept WHERE kept.key = held.key), false)
 -- held: which of these this process still has
 SELECT key FROM job WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = :owner
 
--- put_off: give jobs back that this process has claimed and not begun
+-- put_off
 UPDATE job SET owner = NULL, due_at = now() + :pause * interval '1 second', again = false
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM job
     WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = :owner FOR UPDATE SKIP LOCKED))
 
--- remove: forget a job that is no longer wanted
+-- remove
 DELETE FROM job WHERE kind = :kind AND key = :key
 
 -- delete_batch: delete some of a workspace's

@@ -11,7 +11,7 @@ from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import pooler
 from leadwire.infrastructure.db.migrations import FOREIGN_FIX, difference, foreign
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.infrastructure.settings import Settings
@@ -44,16 +44,7 @@ _ASKED: Final = [
     "reserved_connections", "server_version", "server_version_num", "in_hot_standby",
     "synchronous_standby_names",
 ]  # fmt: skip
-# The standbys that follow this server. Without the rights of pg_monitor there is a row for each, and nothing in it.
-_STANDBYS: Final = sql("""
-SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a standby') AS name, sync_state,
-    coalesce(state, 'streaming') AS state, coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery()
-        THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END, replay_lsn), 0)::bigint AS behind
-FROM pg_stat_replication WHERE state IS NULL OR state IN ('catchup', 'streaming') ORDER BY 1""")
-_ROLE: Final = sql("""
-SELECT current_user || CASE WHEN row_security_active('audit_entry') THEN ' may only add to the audit log'
-    ELSE ' owns the tables, and could change the audit log' END""")
-_SETTINGS: Final = sql("SELECT name, setting FROM pg_settings WHERE name = ANY(:names)")
+_STANDBYS, _ROLE, _SETTINGS, _CLOCK, _CLIENTS = named(__file__, "standbys role settings clock clients")
 
 
 async def check(settings: Settings) -> list[Finding]:
@@ -113,7 +104,7 @@ async def role() -> Finding:
 async def clocks() -> Finding:
     """Return how far PostgreSQL's clock, which decides what is due, is from ours, which is in ids."""
     sent = clock.now().timestamp()
-    theirs = await db.value("SELECT extract(epoch FROM clock_timestamp())::float8")
+    theirs = await _CLOCK.value()
     return finding.clock("clock of PostgreSQL", sent, theirs, clock.now().timestamp())
 
 
@@ -169,7 +160,7 @@ async def _hosts(url: str) -> Finding:
 
 
 async def _connections(about: Mapping[str, str], settings: Settings) -> Finding:
-    used = await db.value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")
+    used = await _CLIENTS.value()
     kept = sum(int(about.get(name, 0)) for name in ("superuser_reserved_connections", "reserved_connections"))
     free = int(about["max_connections"]) - kept - used
     room = max(free, 0) // settings.pool_size

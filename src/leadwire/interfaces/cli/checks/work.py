@@ -8,7 +8,7 @@ from leadwire.delivery.monitoring import holders
 from leadwire.domain.search import reads as documents
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.locks import blockers
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 1_000_000_000  # transactions; at 2,146,483,648 the server takes no changes
@@ -17,20 +17,7 @@ _AGAIN: Final = 0.3  # seconds
 _MOST_DEAD: Final = 500_000  # rows
 _LEAST_FREE: Final = 0.1  # of a disk
 
-# What every change needs: the locks of a change on each table of ours, and room on the disk.
-_PATIENCE: Final = sql("SELECT set_config('lock_timeout', '2s', true)")
-_TABLES: Final = sql("""
-SELECT string_agg(format('%I', c.relname), ', ' ORDER BY c.relname) FROM pg_class c
-WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = to_regnamespace('public')
-    AND has_table_privilege(c.oid, 'INSERT')""")
-_FILL: Final = sql("CREATE TEMPORARY TABLE probe ON COMMIT DROP AS SELECT generate_series(1, 50000)")  # 1.8 MB
-_ARCHIVER: Final = sql("""
-SELECT last_failed_wal, extract(epoch FROM now() - last_failed_time)::int AS seconds FROM pg_stat_archiver
-WHERE last_failed_time > coalesce(last_archived_time, '-infinity') AND current_setting('archive_mode') <> 'off'""")
-_DEAD: Final = sql("""
-SELECT relname AS name, n_dead_tup AS dead FROM pg_stat_user_tables
-WHERE relname IN ('delivery', 'job', 'outbox', 'webhook_endpoint') ORDER BY n_dead_tup DESC LIMIT 1""")
-_AGE: Final = sql("SELECT datname, age(datfrozenxid) AS age FROM pg_database ORDER BY age DESC LIMIT 1")
+_PATIENCE, _TABLES, _FILL, _ARCHIVER, _DEAD, _AGE = named(__file__, "patience tables fill archiver dead age")
 
 
 class _GivenBack(Exception):

@@ -1,0 +1,17 @@
+-- {last_end}: were a delivery to have ended before as well, the last end counts, and the attempts of both
+-- As after a redrive. So no row can refuse to end.
+ON CONFLICT (event_id, endpoint_id) DO UPDATE SET state = EXCLUDED.state, generation = EXCLUDED.generation,
+    created_at = EXCLUDED.created_at, finished_at = EXCLUDED.finished_at, last_outcome = EXCLUDED.last_outcome,
+    sequence = EXCLUDED.sequence, attempts = EXCLUDED.attempts
+        + CASE WHEN delivery_result.generation = EXCLUDED.generation THEN delivery_result.attempts ELSE 0 END
+
+-- {end_canceled}: keep how those ended that a CTE `canceled` has taken from `delivery`
+INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
+    finished_at, last_outcome, sequence)
+SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
+    sequence
+FROM canceled
+{last_end}
+
+-- {asked}: the deliveries that values of `claim.asked` name
+unnest(:events::text[], :endpoints::text[], :attempts::smallint[]) AS asked(event_id, endpoint_id, attempts)

@@ -1,4 +1,4 @@
-"""Operations of /v1: the signature of a handler says what it takes and what it returns.
+"""Operations of /v1 and /receiver/v1: the signature of a handler says what it takes and what it returns.
 
     @patch("/{lead_id:str}", scope="leads:write", raises=[LeadConflict])
     async def update_lead(caller: Caller, lead_id: str, expected: IfMatch) -> Tagged[Lead]: ...
@@ -27,7 +27,9 @@ from leadwire.interfaces.http.streams import Download
 
 S = TypeVar("S", bound=Struct)
 P = TypeVar("P", bound=Struct)
-Handler = Callable[..., Awaitable[Page[Any] | Feed[Any] | Single[Any] | Tagged[Any] | Download[Any]]]
+Handler = Callable[
+    ..., Awaitable[Page[Any] | Feed[Any] | Single[Any] | Tagged[Any] | Download[Any] | JSONResponse[Any]]
+]
 
 _BODY_ERRORS: Final = (
     errors.MalformedJson, errors.BodyTooLarge, errors.UnsupportedMediaType,
@@ -39,6 +41,7 @@ RESPONSES: dict[Any, Callable[..., JSONResponse[Any]]] = {
     Single: lambda _, found: JSONResponse(found),
     Tagged: responses.tagged,
     Download: streams.StreamResponse,
+    JSONResponse: lambda _, response: response,
 }
 
 
@@ -126,7 +129,7 @@ class Operation(NamedTuple):
     status: int
     """Of a good response."""
     envelope: Any
-    """`Page`, `Feed`, `Single`, `Tagged` or `Download`."""
+    """`Page`, `Feed`, `Single`, `Tagged` or `Download`; `JSONResponse` where a handler makes its response itself."""
     data: Any
     """What is in the envelope."""
 
@@ -164,8 +167,11 @@ def _declare(
     status: int = 200,
     raises: Sequence[type[DomainError]] = (),
     example: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Callable[[Handler], HTTPRouteHandler]:
-    """Declare a handler. `scope` is what its caller's key must have; `raises`, the errors that no type tells of."""
+    """Declare a handler. `scope` is what its caller's key must have; `raises`, the errors that no type tells of.
+    `options` are for the middleware of its router.
+    """
 
     def declare(handler: Handler) -> HTTPRouteHandler:
         hints = get_type_hints(handler, include_extras=True)
@@ -176,7 +182,9 @@ def _declare(
             get_args(returns)[0],
         )  # fmt: skip
         endpoint = _endpoint(operation)
-        return route(path, http_method=methods, status_code=status, scope=scope, operation=operation)(endpoint)
+        return route(path, http_method=methods, status_code=status, scope=scope, operation=operation, **options)(
+            endpoint
+        )
 
     return declare
 

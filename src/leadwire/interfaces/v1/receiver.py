@@ -5,9 +5,9 @@ Beside `/v1`, whose operations are the specification's. Errors are problem docum
 
 import asyncio
 import time
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from litestar import Request, Router, post
+from litestar import Router
 from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import Meta, Raw, Struct
 
@@ -18,17 +18,17 @@ from leadwire.domain.webhooks.receivers import Acknowledged, Batch, Receiver
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure.errors import NotFound, Unauthenticated, WorkspaceMoving
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.interfaces.http import body, client_network, requests
+from leadwire.interfaces.http import client_network, requests
 from leadwire.interfaces.http.middleware import ADDED, WAITED, set_workspace
 from leadwire.interfaces.http.responses import JSONResponse, Single
-from leadwire.interfaces.http.routes import get, options
+from leadwire.interfaces.http.routes import options
 from leadwire.interfaces.v1.authentication import CHALLENGE, FAILURES_A_MINUTE, bearer
-from leadwire.interfaces.v1.receiver_deliveries import HANDLERS
+from leadwire.interfaces.v1.operations import Asked, Body, Query, get, post
+from leadwire.interfaces.v1.receiver_deliveries import HANDLERS, Owner
 
 _LIMIT: Final = RateLimit("receiver", 6000, shared=True)
 _FAILURES: Final = RateLimit("authentication", FAILURES_A_MINUTE, shared=False)
 
-_R = Request[Any, Any, Any]
 _Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _PLAIN: Final = r"^[!-~]{1,100}\Z"
 
@@ -66,47 +66,42 @@ class Arrived(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     ids: Annotated[list[Annotated[str, Meta(pattern=_PLAIN)]], Meta(max_length=256)]
 
 
-@get("/checkpoint")
-async def show_checkpoint(request: _R) -> JSONResponse[Raw]:
+@get("/checkpoint", scope="")
+async def show_checkpoint(receiver: Owner, query: Query[After]) -> JSONResponse[Raw]:
     """What the receiver compares with what it has, signed as a delivery is."""
-    query = requests.parse(requests.pairs_of(request.scope["query_string"]), After)
-    made = await receivers.checkpoint(request.auth, query.after)
-    headers = [(name.lower().encode(), value.encode()) for name, value in made.headers]
-    return JSONResponse(Raw(made.body), headers=headers)
+    checkpoint = await receivers.checkpoint(receiver, query.after)
+    headers = [(name.lower().encode(), value.encode()) for name, value in checkpoint.headers]
+    return JSONResponse(Raw(checkpoint.body), headers=headers)
 
 
-@post("/replay")
-async def replay(request: _R) -> JSONResponse[Single[Replayed]]:
+@post("/replay", scope="")
+async def replay(receiver: Owner, numbers: Body[Numbers]) -> Single[Replayed]:
     """Send what has these numbers again, delivered or dead."""
-    asked = body.fields(await body.json_object(request), Numbers)
     try:
-        job = await receivers.redrive(request.auth, Selection(numbers=(asked.first, asked.last), replay=True))
+        job = await receivers.redrive(receiver, Selection(numbers=(numbers.first, numbers.last), replay=True))
     except NotFound:  # no such number yet, or any more
-        return JSONResponse(Single(Replayed(0)))
-    return JSONResponse(Single(Replayed(job.total)))
+        return Single(Replayed(0))
+    return Single(Replayed(job.total))
 
 
-@post("/fetch")
-async def fetch(request: _R) -> JSONResponse[Single[Batch]]:
+@post("/fetch", scope="")
+async def fetch(receiver: Owner, query: Query[Wanted], request: Asked) -> Single[Batch]:
     """Hand deliveries out. Without any, wait for one; nothing is handed out to a caller that has gone away."""
-    query = requests.parse(requests.pairs_of(request.scope["query_string"]), Wanted)
     gone = asyncio.create_task(requests.disconnected(request))
-
     try:
         start = time.perf_counter()
-        await receivers.wait(request.auth, query.wait, gone, lambda: pubsub.hub.leaving)
+        await receivers.wait(receiver, query.wait, gone, lambda: pubsub.hub.leaving)
         request.scope["state"][WAITED] = time.perf_counter() - start
         most = 0 if gone.done() or pubsub.hub.leaving else query.limit
-        return JSONResponse(Single(await receivers.fetch(request.auth, most)))
+        return Single(await receivers.fetch(receiver, most))
     finally:
         gone.cancel()
 
 
-@post("/acknowledge", while_suspended=True)
-async def acknowledge(request: _R) -> JSONResponse[Single[Acknowledged]]:
+@post("/acknowledge", scope="", while_suspended=True)
+async def acknowledge(receiver: Owner, arrived: Body[Arrived]) -> Single[Acknowledged]:
     """Take note of what has arrived. Also while the workspace is suspended: it was handed out before."""
-    given = body.fields(await body.json_object(request), Arrived)
-    return JSONResponse(Single(await receivers.acknowledge(request.auth, given.lease, given.ids)))
+    return Single(await receivers.acknowledge(receiver, arrived.lease, arrived.ids))
 
 
 def _guarded(app: ASGIApp) -> ASGIApp:

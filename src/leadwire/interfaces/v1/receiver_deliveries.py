@@ -1,10 +1,8 @@
 """What a receiver asks for about its own deliveries: what became of them, and to have them sent again."""
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from litestar import Request, post
-from litestar.params import FromPath
 from msgspec import Meta, Struct, structs
 
 from leadwire.domain.webhooks import explain, history, reads, receivers, redrives
@@ -12,11 +10,11 @@ from leadwire.domain.webhooks.redrives import FASTEST, Redrive, Selection
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock, ids, settings
 from leadwire.infrastructure.errors import NotFound, invalid_field
-from leadwire.interfaces.http import body, requests
 from leadwire.interfaces.http.responses import JSONResponse, Single
-from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.v1.operations import Body, Input, Query, get, post
 
-_R = Request[Any, Any, Any]
+Owner = Annotated[receivers.Receiver, Input(lambda request: request.scope["auth"])]
+"""Whose token it is."""
 _Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Names = Annotated[list[str], Meta(max_length=50)]
 _Id = Annotated[str, Meta(pattern=r"^evt_[0-9a-hjkmnp-tv-z]{26}\Z")]
@@ -88,54 +86,50 @@ class Counted(Struct, frozen=True):
     would_redrive: int
 
 
-@get("/deliveries")
-async def list_deliveries(request: _R) -> JSONResponse[Deliveries]:
+@get("/deliveries", scope="")
+async def list_deliveries(receiver: Owner, query: Query[Listing]) -> JSONResponse[Deliveries]:
     """What became of the endpoint's deliveries."""
-    query = requests.parse(requests.pairs_of(request.scope["query_string"]), Listing)
-    wanted = history.Filter(
-        endpoint_id=request.auth.endpoint_id, stage=query.state, since=query.since, until=query.until
-    )
-    page = await history.page(request.auth.workspace, wanted, query.cursor, query.limit)
+    wanted = history.Filter(endpoint_id=receiver.endpoint_id, stage=query.state, since=query.since, until=query.until)
+    page = await history.page(receiver.workspace, wanted, query.cursor, query.limit)
     return JSONResponse(Deliveries([_listed(row) for row in page.rows], Onward(page.after)))
 
 
-@get("/deliveries/{event_id:str}")
-async def show_delivery(request: _R, event_id: FromPath[str]) -> JSONResponse[Single[Explained]]:
+@get("/deliveries/{event_id:str}", scope="")
+async def show_delivery(receiver: Owner, event_id: str) -> Single[Explained]:
     """One delivery with its attempts."""
     if not ids.is_id("evt", event_id):
         raise NotFound("There is no such delivery.")
-    (found,) = await reads.deliveries_of(request.auth.workspace, event_id, request.auth.endpoint_id)
-    return JSONResponse(Single(await _explained(found)))
+    (found,) = await reads.deliveries_of(receiver.workspace, event_id, receiver.endpoint_id)
+    return Single(await _explained(found))
 
 
-@post("/redrives")
-async def start_redrive(request: _R) -> JSONResponse[Single[Redrive | Counted]]:
+@post("/redrives", scope="")
+async def start_redrive(receiver: Owner, wanted: Body[Wanted]) -> Single[Redrive | Counted]:
     """Send deliveries again: dead letters that match, a period, numbers or one."""
-    asked = body.fields(await body.json_object(request), Wanted)
     selection = Selection(
-        event_id=asked.event_id,
-        numbers=asked.numbers,
-        replay=asked.replay,
-        kinds=asked.kinds,
-        outcomes=asked.outcomes,
-        since=_moment("since", asked.since),
-        until=_moment("until", asked.until),
+        event_id=wanted.event_id,
+        numbers=wanted.numbers,
+        replay=wanted.replay,
+        kinds=wanted.kinds,
+        outcomes=wanted.outcomes,
+        since=_moment("since", wanted.since),
+        until=_moment("until", wanted.until),
     )
-    if asked.dry_run:
-        return JSONResponse(Single(Counted(await receivers.count(request.auth, selection))))
-    return JSONResponse(Single(await receivers.redrive(request.auth, selection, asked.per_second)))
+    if wanted.dry_run:
+        return Single(Counted(await receivers.count(receiver, selection)))
+    return Single(await receivers.redrive(receiver, selection, wanted.per_second))
 
 
-@get("/redrives/{job_id:str}")
-async def show_redrive(request: _R, job_id: FromPath[str]) -> JSONResponse[Single[Redrive]]:
+@get("/redrives/{job_id:str}", scope="")
+async def show_redrive(receiver: Owner, job_id: str) -> Single[Redrive]:
     """How far a redrive of the endpoint's deliveries has come."""
     missing = NotFound("There is no such redrive of this endpoint.")
     if not ids.is_id("job", job_id):
         raise missing
-    job = await redrives.one(request.auth.workspace, job_id)
-    if job.endpoint_id != request.auth.endpoint_id:
+    job = await redrives.one(receiver.workspace, job_id)
+    if job.endpoint_id != receiver.endpoint_id:
         raise missing
-    return JSONResponse(Single(job))
+    return Single(job)
 
 
 HANDLERS: Final = (list_deliveries, show_delivery, start_redrive, show_redrive)

@@ -80,7 +80,7 @@ def _operations(app: Litestar) -> list[Operation]:
         handler.opt["operation"]._replace(path=re.sub(r"{(\w+):\w+}", r"{\1}", route.path))
         for route in app.routes
         for handler in getattr(route, "route_handlers", ())
-        if "operation" in handler.opt
+        if "operation" in handler.opt and route.path.startswith("/v1/")
     ]
     # Lists before what is in them.
     return sorted(operations, key=lambda operation: (operation.path.count("/"), _METHODS.index(operation.method)))

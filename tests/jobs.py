@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from leadwire.delivery.endpoints import discard as discards
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.search import jobs as search
 from leadwire.infrastructure import db
+from leadwire.infrastructure.jobs import Claimed
 from leadwire.infrastructure.jobs.kinds import KINDS
 from leadwire.infrastructure.jobs.runner import Runner
 from leadwire.processes.background import find_kinds
@@ -49,3 +53,11 @@ async def make_due(*names: str) -> None:
 
 def _with_finding(names: Sequence[str]) -> list[str]:
     return [name for of in names for name in (of, f"{of}.find") if name in KINDS]
+
+
+async def find(kind: str) -> None:
+    """Run what makes the jobs of a kind, if that is a kind of its own."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(search, "DIRECT", 0)  # or it would write documents itself
+        if finding := KINDS.get("search.take" if kind == "search" else f"{kind}.find"):
+            await finding.run([Claimed("", "")])

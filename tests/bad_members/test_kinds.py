@@ -13,6 +13,7 @@ from leadwire.processes.background import find_kinds
 from tests.bad_members.items import ITEMS
 from tests.delivery.interleaved import apart
 from tests.delivery.test_one_fails import refused
+from tests.jobs import find
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("long_pauses")
@@ -64,8 +65,7 @@ class Beside:
     async def prepare(self) -> None:
         for workspace in (self.bad, self.good):
             await self.item.make(workspace)
-        if finding := KINDS.get("search.take" if self.name == "search" else f"{self.name}.find"):
-            await finding.run([Claimed("", "")])
+        await find(self.name)
         await due(self.name, self.bad)
         await queue.add(OTHER, "work")
 

@@ -16,6 +16,7 @@ from leadwire.infrastructure.jobs import Claimed
 from leadwire.infrastructure.jobs.kinds import KINDS
 from leadwire.infrastructure.jobs.runner import Runner
 from leadwire.processes.background import find_kinds
+from tests import jobs as of_kinds
 from tests import make
 from tests.bad_members.items import ITEMS
 from tests.interleavings import kept
@@ -53,7 +54,7 @@ class Meeting:
         await db.rows("SELECT test_clock.empty_tables()")
         self.workspace = await accounts.create_workspace("Test")
         await ITEMS[self.kind].make(self.workspace)
-        await self._find()
+        await of_kinds.find(self.kind)
         if self.change == "resume":
             await changes.suspend(self.workspace)
         await db.rows(_DUE)
@@ -82,13 +83,8 @@ class Meeting:
 
     async def job(self) -> None:
         """What a background process does that has no other kinds."""
-        await self._find()
+        await of_kinds.find(self.kind)
         await Runner(reads.suspended, {self.kind: self._runs}).run_all()
-
-    async def _find(self) -> None:
-        """Look for what nobody adds."""
-        if finding := KINDS.get("search.take" if self.kind == "search" else f"{self.kind}.find"):
-            await finding.run([Claimed("", "")])
 
     async def _run(self, batch: Sequence[Claimed]) -> jobs.Again | None:
         self._begun += 1

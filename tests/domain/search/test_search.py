@@ -23,6 +23,12 @@ from tests import jobs, make
 from tests.waiting import eventually
 
 
+@pytest.fixture
+def many(monkeypatch):
+    """Every change is one of too many to be written at once."""
+    monkeypatch.setattr(search, "DIRECT", 0)
+
+
 async def indexed():
     await jobs.run("search.take", "search")
 
@@ -67,7 +73,7 @@ async def test_a_new_message_state_and_tag_are_found(workspace, talk):
     assert await found(workspace, "nachtrag status:active") == []
 
 
-async def test_a_change_of_no_searched_word_queues_nothing_and_several_are_one_job(workspace, bot):
+async def test_a_change_of_no_searched_word_queues_nothing_and_several_are_one_job(workspace, bot, many):
     lead = await make.lead(workspace, bot)
     await indexed()
     await leads.update(workspace, lead.id, LeadPatch(score=7), unchanged={})
@@ -218,7 +224,7 @@ async def test_who_erases_in_one_workspace_holds_up_no_other(workspace, talk):
     assert await found(workspace, "kaputt") == [talk]
 
 
-async def test_several_changes_of_a_conversation_are_written_once(workspace, talk):
+async def test_several_changes_of_a_conversation_are_written_once(workspace, talk, many):
     assert await db.value("SELECT count(*) FROM search_due") > 2
     await jobs.run("search.take")
     assert [job.key for job in await jobs_listed("search")] == [talk]
@@ -233,7 +239,13 @@ async def test_a_change_of_nothing_that_is_searched_is_not_noted(workspace, talk
     assert await db.value("SELECT count(*) FROM search_due") == 1
 
 
-async def test_what_is_new_is_found_before_what_waits_since_long(workspace, bot, monkeypatch):
+async def test_few_changes_are_written_without_jobs(workspace, talk):
+    await jobs.run("search.take")
+    assert await jobs_listed("search") == []
+    assert await found(workspace, "kaputt") == [talk]
+
+
+async def test_what_is_new_is_found_before_what_waits_since_long(workspace, bot, many, monkeypatch):
     monkeypatch.setattr(search, "MOST", 10)
     await db.rows(
         "INSERT INTO search_due (workspace_id, subject) SELECT $1, 'lead_' || generate_series(1, 300)", workspace

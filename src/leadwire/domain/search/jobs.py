@@ -1,14 +1,14 @@
 """Documents are written in the background.
 
-Triggers add what has changed to `search_due`, which costs a change one row that nobody waits for. Each second that
-becomes jobs, the newest first: several changes of one conversation are one job, and what was there before the first
-migration waits for what is new.
+Triggers add what has changed to `search_due`, which costs a change one row that nobody waits for. Each second that is
+written, several changes of one conversation once. What is much, or cannot be written now, becomes jobs, the newest
+first: what was there before the first migration waits for what is new.
 """
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -21,6 +21,9 @@ from leadwire.infrastructure.jobs import Claimed, Offer, chore, job
 
 MOST: Final = 1000
 """Jobs that wait at once, and are added in a second: what has waited for long leaves the servers to others."""
+DIRECT: Final = 500
+"""So many changes are written in a second without a job."""
+BATCH: Final = 50
 _FULL_LOOK_EVERY: Final = 60.0  # seconds
 _next_full_look = 0.0  # by time.monotonic
 
@@ -69,22 +72,45 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 
 @chore("search.take", every=1.0)
 async def take() -> None:
-    """Make jobs of what has changed."""
+    """Write the documents of what has changed; make jobs of what cannot be written now, and of all beyond `DIRECT`."""
     global _next_full_look  # noqa: PLW0603 - one a process
+    taken = BATCH
+    for _ in range(0, DIRECT, BATCH):
+        try:
+            taken = await _take(BATCH, _write_each)
+        except Exception:  # noqa: BLE001 - whatever it is, as jobs each fails alone
+            taken = await _take(BATCH, _offer)
+        if taken < BATCH:
+            break
     now = time.monotonic()
-    room, everything = MOST - await jobs.waiting("search", MOST), now >= _next_full_look
+    everything = now >= _next_full_look
+    if everything or taken == BATCH:
+        room = MOST - await jobs.waiting("search", MOST)
+        taken = await _take(room, _offer, everything=everything)
+        if everything and taken < room:
+            _next_full_look = now + _FULL_LOOK_EVERY
+
+
+async def _take(most: int, settle: Callable[[Sequence[Offer]], Awaitable[None]], *, everything: bool = False) -> int:
     async with db.transaction():
-        rows = await _TAKE.rows(most=room, everything=everything)
-        await jobs.add_all("search", [Offer(subject, workspace) for workspace, subject in {tuple(row) for row in rows}])
-    if everything and len(rows) < room:
-        _next_full_look = now + _FULL_LOOK_EVERY
+        rows = await _TAKE.rows(most=most, everything=everything)
+        await settle([Offer(subject, workspace) for workspace, subject in {tuple(row) for row in rows}])
+    return len(rows)
 
 
-@job("search", batch=50)
+async def _offer(changed: Sequence[Offer]) -> None:
+    await jobs.add_all("search", changed)
+
+
+@job("search", batch=BATCH)
 async def write(batch: Sequence[Claimed]) -> None:
     """Write the documents of some conversations, notes and leads. Raise db.Locked while some are being erased."""
+    await _write_each(batch)
+
+
+async def _write_each(changed: Sequence[Offer | Claimed]) -> None:
     subjects: dict[str, list[str]] = defaultdict(list)
-    for one in batch:
+    for one in changed:
         subjects[one.workspace].append(one.key)
     for workspace, keys in subjects.items():
         await _write(workspace, keys)

@@ -7,13 +7,14 @@ from types import SimpleNamespace
 import msgspec
 
 from leadwire.delivery import streams
+from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.streams import consumers
-from leadwire.delivery.worker import heartbeat, reader
+from leadwire.delivery.worker import heartbeat, reader, recorder
 from leadwire.delivery.worker import record as recording
 from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.observe import Liveness
-from leadwire.delivery.worker.record import record
+from leadwire.delivery.worker.record import is_informative, record
 from leadwire.delivery.worker.recorder import Recorder
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import db
@@ -52,15 +53,39 @@ async def test_outcomes_are_recorded_while_redis_keeps_silent(workspace, bot, wi
     assert len(done) == 3  # there are two kinds of outcomes, each with its queue
     monkeypatch.setattr(streams, "done", silent)
     held = {one.job.entry.key: one.job.entry for one in done}
-    recorder = Recorder(wire.redis, wire.consumer, held, Liveness(30))
-    recording = asyncio.create_task(recorder.run())
+    writing = Recorder(wire.redis, wire.consumer, held, Liveness(30))
+    recording = asyncio.create_task(writing.run())
     for number, one in enumerate(done, 1):
-        recorder.put(one)
+        writing.put(one)
         await eventually(lambda number=number: delivered(number))
     answers.set()
-    recorder.end()
+    writing.end()
     await recording
     assert sum(load.pending for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0
+
+
+async def test_outcomes_wait_for_others_until_there_are_enough_or_the_worker_stops(
+    workspace, bot, wire, receiver, monkeypatch
+):
+    monkeypatch.setattr(recorder, "_GATHER", 3600.0)
+    monkeypatch.setattr(recorder, "_ENOUGH", 2)
+    for _ in range(4):
+        await endpoint(workspace, receiver.url)
+    await admit()
+    await make.lead(workspace, bot)
+    await wire.relay()
+    done = await wire.post(await wire.claim())
+    assert not any(is_informative(one) for one in done)
+    held = {one.job.entry.key: one.job.entry for one in done}
+    writing = Recorder(wire.redis, wire.consumer, held, Liveness(30))
+    recording = asyncio.create_task(writing.run())
+    for one in done[:3]:  # the first is taken, and two wait with it
+        writing.put(one)
+    await eventually(lambda: delivered(3))
+    writing.put(done[3])
+    writing.end()
+    await recording
+    assert await delivered(4)
 
 
 async def delivered(count):

@@ -43,7 +43,7 @@ DISPATCH_SECONDS: Final = histogram(
     bounds=_OURS,
 )
 END_TO_END_SECONDS: Final = histogram(
-    "end_to_end_seconds", "From recording an event to its recorded delivery, retries included.", bounds=_WHOLE
+    "end_to_end_seconds", "From recording an event to the answer that it is delivered, retries included.", bounds=_WHOLE
 )
 ATTEMPTS: Final = counter("delivery_attempts", "POSTs to receivers.", "outcome", values=OUTCOMES)
 ATTEMPT_SECONDS: Final = histogram(

@@ -30,7 +30,7 @@ def count_attempts(done: Sequence[Attempt]) -> None:
         if job.entry.key.attempts == 0 and job.generation == 1:
             _DISPATCH(job.relaying + job.queued + attempt.start - job.claimed)
         if attempt.outcome == "delivered":
-            _END_TO_END(job.age + now - job.claimed)
+            _END_TO_END(job.age + attempt.end - job.claimed)
 
 
 def log_attempts(done: Sequence[Attempt]) -> None:

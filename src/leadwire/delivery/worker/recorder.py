@@ -19,7 +19,8 @@ from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.batches import apart
 
-_GATHER: Final = 0.025  # seconds in which several outcomes come together for one statement: this delays no delivery
+_GATHER: Final = 0.1  # seconds in which several outcomes come together for one statement: this delays no delivery
+_ENOUGH: Final = 32  # outcomes that wait no longer: if the worker is killed, they are sent again
 _GATHER_INFORMATIVE: Final = 0.005  # other deliveries may wait for these
 _AGAIN: Final = 1.0  # seconds until an endpoint that somebody has locked is tried again
 _PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries of what PostgreSQL refuses to write down
@@ -36,16 +37,19 @@ class Recorder:
         self._informative: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._later: set[asyncio.Task[None]] = set()
         self._one_by_one = asyncio.Lock()
-        self._ended = asyncio.Event()
+        self._ended, self._enough = asyncio.Event(), asyncio.Event()
         self._recorded: asyncio.Queue[tuple[list[Attempt], list[Attempt]] | None] = asyncio.Queue()
 
     def put(self, outcome: Attempt) -> None:
         """Record this soon. What changes its endpoint's row, too, takes longer, and nothing else waits for it."""
         (self._informative if is_informative(outcome) else self._plain).put_nowait(outcome)
+        if self._plain.qsize() >= _ENOUGH:
+            self._enough.set()
 
     def end(self) -> None:
         """Let `run` end when it has recorded all that was put."""
         self._ended.set()
+        self._enough.set()
         self._plain.put_nowait(None)
         self._informative.put_nowait(None)
 
@@ -66,8 +70,12 @@ class Recorder:
         while not ended:
             batch = [await outcomes.get()]
             self._liveness.settled = asyncio.get_running_loop().time()
-            await asyncio.sleep(gather)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(gather):
+                    await self._enough.wait()
             batch.extend(outcomes.get_nowait() for _ in range(outcomes.qsize()))
+            if self._plain.empty() and not self._ended.is_set():
+                self._enough.clear()
             ended = None in batch
             if done := [attempt for attempt in batch if attempt is not None]:
                 await self._record(done)

@@ -1,21 +1,14 @@
 """Mails to people about their accounts, each queued in the transaction of what it tells."""
 
-from typing import Final
-
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.mail.schema import AccountKind
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db import Row
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import NotFound
 
-_PEOPLE: Final = """
-SELECT u.id, u.workspace_id, l.email, w.name
-FROM login l JOIN user_account u ON u.login_id = l.id JOIN workspace w ON w.id = u.workspace_id WHERE"""
-# Whom a mail about a login is for, and the account that it goes with: one that is in use, if there is one.
-_ACCOUNT: Final = sql(f"{_PEOPLE} l.id = :login ORDER BY w.suspended_at IS NOT NULL, u.created_at, u.id LIMIT 1")
-_ADMINS: Final = sql(f"{_PEOPLE} w.id = :workspace AND u.role = 'admin' ORDER BY u.id FOR KEY SHARE OF u")
+_ACCOUNT, _ADMINS = named(__file__, "account admins")
 
 
 async def tell(login_id: str, kind: AccountKind, **values: str) -> None:

@@ -8,23 +8,18 @@ from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.db.statements import load, sql
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import DomainError
 from leadwire.infrastructure.jobs import Again, Claimed, Offer, job
 
 _REFUSED: Final = 60.0  # seconds until the next look
-_SILENT: Final = load(__file__)["silent"].text
-_DUE: Final = sql(f"""
-SELECT id, workspace_id FROM ({_SILENT}) silent
-WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = 'silence' AND j.key = silent.id)
-ORDER BY updated_at LIMIT 500""")
-_ONE: Final = sql(f"{_SILENT} AND c.id = :conversation")
-_LOCK_ONE: Final = sql(f"{_SILENT} AND c.id = :conversation FOR UPDATE OF c SKIP LOCKED")
+_ONE, _LOCK_ONE = named(__file__, "one lock_one")
 
 
+@query()
 async def silent() -> list[Offer]:
     """Return jobs for conversations to be nudged or ended."""
-    return [Offer(*row) for row in await _DUE.rows()]
 
 
 @job("silence", at_once=4, find=silent, every=30)

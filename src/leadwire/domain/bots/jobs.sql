@@ -1,4 +1,4 @@
--- silent: conversations to be nudged or ended
+-- {silent}: conversations to be nudged or ended
 -- After a nudge the rest of the minutes runs from it. Every message sets `updated_at`.
 SELECT c.id, c.workspace_id, c.bot_id, c.flow_version, over.so AS over, c.updated_at
 FROM conversation c JOIN visit v ON v.conversation_id = c.id,
@@ -9,3 +9,13 @@ LATERAL (SELECT now() - c.updated_at > CASE
 WHERE c.status <> 'ended' AND c.snoozed_until IS NULL AND c.updated_at < now() - interval '1 minute'
   AND (over.so OR c.status = 'active' AND v.nudged_at IS NULL
        AND now() - c.updated_at > v.nudge_minutes * interval '1 minute')
+
+-- silent
+SELECT id, workspace_id FROM ({silent}) silent
+WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = 'silence' AND j.key = silent.id) ORDER BY updated_at LIMIT 500
+
+-- one
+{silent} AND c.id = :conversation
+
+-- lock_one
+{silent} AND c.id = :conversation FOR UPDATE OF c SKIP LOCKED

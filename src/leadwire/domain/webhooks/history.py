@@ -14,24 +14,13 @@ from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
 from leadwire.delivery.states import ExactState, Outcome
 from leadwire.infrastructure import ids
-from leadwire.infrastructure.db.statements import named, sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import InvalidParameter
 
 LOOKED: Final = 500
 _STAGES: Final = ("delivered", "unfinished", "dead", "cancelled")  # unfinished is waiting or queued
-
-
 _NEWEST, _UNFINISHED, _DEAD, _ITSELF = named(__file__, "newest unfinished dead itself")
-# Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
-_SUBJECT: Final = """
-WITH about AS MATERIALIZED (
-    SELECT id, kind FROM event WHERE workspace_id = :workspace AND {column} = :subject
-) SELECT id FROM about WHERE id < :before AND id >= :since AND id < :until AND kind = ANY(:kinds)
-ORDER BY id DESC LIMIT :limit"""
-_ABOUT_LEAD: Final = sql(_SUBJECT.format(column="lead_id"))
-_ABOUT_CONVERSATION: Final = sql(_SUBJECT.format(column="conversation_id"))
-
-(_PAGE,) = named(__file__, "page")
+_ABOUT_LEAD, _ABOUT_CONVERSATION, _PAGE = named(__file__, "about_lead about_conversation page")
 
 
 class Filter(Struct, frozen=True, kw_only=True):

@@ -42,3 +42,15 @@ WHERE d.event_id = ANY(:events) AND v.id = ANY(:events) AND d.workspace_id = :wo
   AND (:endpoint_id = '' OR d.endpoint_id = :endpoint_id) AND (:states::text[] IS NULL OR d.state = ANY(:states))
   AND (:outcome = '' OR d.last_outcome = :outcome) AND (:tests OR NOT d.test)
 ORDER BY d.event_id DESC, d.endpoint_id LIMIT :limit
+
+-- {among}: of the events `about` something, those that are asked for
+SELECT id FROM about WHERE id < :before AND id >= :since AND id < :until AND kind = ANY(:kinds)
+ORDER BY id DESC LIMIT :limit
+
+-- about_lead
+-- Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
+WITH about AS MATERIALIZED (SELECT id, kind FROM event WHERE workspace_id = :workspace AND lead_id = :subject) {among}
+
+-- about_conversation
+WITH about AS MATERIALIZED (SELECT id, kind FROM event WHERE workspace_id = :workspace AND conversation_id = :subject)
+{among}

@@ -8,25 +8,12 @@ from msgspec import Struct
 
 from leadwire.domain.webhooks.filters import Filter, path_of
 from leadwire.infrastructure import clock, ids
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import named
 
 MOST: Final = 1000
-"""Events of a kind that are counted at the most."""
-_EXAMPLES: Final = 3
+"""Events of a kind that are counted at the most: `preview.sql` says so, too."""
 
-# Of each kind the newest events, up to a most, by the index of workspace, kind and xact: how many there are and pass a
-# filter, and the newest of these.
-_EVENTS: Final = f"""FROM unnest(:kinds::text[]) AS wanted(kind) LEFT JOIN LATERAL (
-    SELECT v.id, v.occurred_at, coalesce(v.lead_id, v.conversation_id) AS subject, v.body FROM event v
-    WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id >= :since AND v.occurred_at >= :moment
-        AND v.test_endpoint_id IS NULL
-    ORDER BY v.xact DESC LIMIT {MOST}) AS few ON true"""
-_PASSES: Final = "(:path::text IS NULL OR passes_filter(:path::text::jsonpath, few.body))"
-_COUNTED: Final = sql(f"""
-SELECT wanted.kind, count(few.id), count(few.id) FILTER (WHERE {_PASSES}) {_EVENTS} GROUP BY wanted.kind""")
-_NEWEST: Final = sql(f"""
-SELECT few.id, wanted.kind, few.occurred_at, few.subject, few.body {_EVENTS}
-WHERE few.body <> '' AND {_PASSES} ORDER BY few.id DESC LIMIT {_EXAMPLES}""")
+_COUNTED, _NEWEST = named(__file__, "counted newest")
 
 
 class Example(Struct, frozen=True):

@@ -19,7 +19,7 @@ from leadwire.domain.webhooks.schema import (
     PublicKey,
 )
 from leadwire.infrastructure import clock, db, ids, settings
-from leadwire.infrastructure.db.statements import named, sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Invalid, NotFound
 
 MOST_NUMBERS: Final = 1000  # at once
@@ -28,20 +28,7 @@ _ENDPOINTS, _ENDPOINT, _ATTEMPTS, _TESTED, _NUMBERED, _CERTIFICATES_ENDING, _PUB
 )
 (_STATES,) = named(__file__, "states")
 
-_LISTED: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
-    d.due_at, d.finished_at"""
-_OF: Final = """FROM every_delivery d JOIN event v ON v.id = d.event_id
-    WHERE (:workspace::text IS NULL OR d.workspace_id = :workspace)
-      AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)"""
-_DEAD: Final = f"""{_OF} AND d.state = 'dead' AND NOT d.test AND (:event_id::text IS NULL OR d.event_id = :event_id)"""
-# Dead letters, and how many there are.
-_DEAD_LETTERS: Final = sql(f"SELECT {_LISTED} {_DEAD} ORDER BY d.event_id DESC, d.endpoint_id LIMIT :limit")
-_DEAD_LETTERS_COUNT: Final = sql(f"SELECT count(*) {_DEAD}")
-# One event's deliveries with the event.
-_DELIVERIES: Final = sql(f"""
-SELECT {_LISTED}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), v.body, d.test, d.generation,
-    d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent, v.subject
-{_OF} AND d.event_id = :event_id ORDER BY d.endpoint_id""")
+_DEAD_LETTERS, _COUNT_DEAD_LETTERS, _DELIVERIES = named(__file__, "dead_letters count_dead_letters deliveries")
 
 
 async def endpoints(workspace: str | None) -> list[Endpoint]:
@@ -78,7 +65,7 @@ async def dead_letters(
 ) -> tuple[list[Delivery], int]:
     """Return dead letters, newest first, and how many there are."""
     which = {"workspace": workspace, "endpoint_id": endpoint_id, "event_id": event_id}
-    total = await _DEAD_LETTERS_COUNT.value(**which)
+    total = await _COUNT_DEAD_LETTERS.value(**which)
     return [Delivery(*clock.texts(row)) for row in await _DEAD_LETTERS.rows(**which, limit=limit)], total
 
 

@@ -44,3 +44,24 @@ SELECT event_id, endpoint_id, exact_state, (SELECT url FROM webhook_endpoint e W
 FROM every_delivery
 WHERE workspace_id = :workspace AND event_id = ANY(:events) AND event_id >= :first AND event_id <= :last
 ORDER BY event_id, endpoint_id
+
+-- {listed}: the columns of `schema.Delivery`
+d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at, d.due_at, d.finished_at
+
+-- {those}: deliveries of a workspace, or of an endpoint
+FROM every_delivery d JOIN event v ON v.id = d.event_id WHERE (:workspace::text IS NULL OR d.workspace_id = :workspace)
+    AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)
+
+-- {dead}
+{those} AND d.state = 'dead' AND NOT d.test AND (:event_id::text IS NULL OR d.event_id = :event_id)
+
+-- dead_letters
+SELECT {listed} {dead} ORDER BY d.event_id DESC, d.endpoint_id LIMIT :limit
+
+-- count_dead_letters
+SELECT count(*) {dead}
+
+-- deliveries: one event's deliveries with the event
+SELECT {listed}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), v.body, d.test, d.generation,
+    d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent, v.subject
+{those} AND d.event_id = :event_id ORDER BY d.endpoint_id

@@ -21,7 +21,6 @@ from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db import statements
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError
 
 _PAGE: Final = 500
@@ -40,15 +39,7 @@ _LOG: Final = Keyset(
     },
     key={"id": "text"},
 )  # fmt: skip
-# The distinct values of a column, each found by one step through an index: a DISTINCT would read the whole log.
-_DISTINCT: Final = """
-WITH RECURSIVE found AS (
-    (SELECT {0} AS value FROM audit_entry WHERE workspace_id = :workspace ORDER BY {0} LIMIT 1)
-    UNION ALL
-    SELECT (SELECT {0} FROM audit_entry WHERE workspace_id = :workspace AND {0} > found.value ORDER BY {0} LIMIT 1)
-    FROM found WHERE found.value IS NOT NULL
-) SELECT value FROM found WHERE value IS NOT NULL"""
-_LOGGED: Final = {column: sql(_DISTINCT.format(column)) for column in ("actor", "action")}
+_LOGGED: Final = {column: statements.load(__file__)[column] for column in ("actor", "action")}
 
 
 class LogQuery(Struct, frozen=True, kw_only=True):

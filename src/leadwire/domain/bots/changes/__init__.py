@@ -3,7 +3,7 @@
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,7 +18,7 @@ from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.bots.table import FAQ_WORDS, Bot
 from leadwire.infrastructure import clock, cpu_work, db, ids, secret_box
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import Statement, insert, named, sql
+from leadwire.infrastructure.db.statements import insert, load, named, sql
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
 
 MAX_ORIGINS: Final = 50
@@ -30,27 +30,14 @@ _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
 _LOCK, _SET_VERSION, _SET_ORIGINS, _SET_LOOK, _SET_IDENTITY_SECRET, _DESCRIBE, _COUNT = named(
     __file__, "lock set_version set_origins set_look set_identity_secret describe count"
 )
-_COUNT_VERSIONS, _COUNT_ENTRIES = named(__file__, "count_versions count_entries")
-(_ADD_VERSION,) = named(__file__, "add_version")
+_ADD_VERSION, _COUNT_VERSIONS, _COUNT_ENTRIES = named(__file__, "add_version count_versions count_entries")
 _ADD_ENTRY: Final = sql(f"""
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
 SELECT :id, :workspace, :bot, question, answer, :now, {FAQ_WORDS}
 FROM (SELECT :question::text AS question, :answer::text AS answer) entry""")
 Deed = Literal["paused", "resumed", "archived", "restored", "deleted"]
 
-_RETURNING: Final = "WHERE workspace_id = :workspace AND id = :bot RETURNING id"
-_PAUSE: Final = "paused_version = coalesce(published_version, paused_version), published_version = NULL"
-_DEEDS: Final[dict[Deed, Statement]] = {
-    "paused": sql(f"UPDATE bot SET {_PAUSE} {_RETURNING}"),
-    "resumed": sql(
-        "UPDATE bot SET published_version = coalesce(published_version, paused_version), paused_version = NULL,"
-        f" archived_at = NULL {_RETURNING}"
-    ),
-    "archived": sql(f"UPDATE bot SET {_PAUSE}, archived_at = now() {_RETURNING}"),
-    "restored": sql(f"UPDATE bot SET archived_at = NULL {_RETURNING}"),
-    "deleted": sql(f"DELETE FROM bot {_RETURNING}"),
-}
-DEEDS: Final[tuple[Deed, ...]] = tuple(_DEEDS)
+DEEDS: Final[tuple[Deed, ...]] = get_args(Deed)
 
 
 async def create(workspace: str, name: str) -> str:
@@ -194,7 +181,7 @@ async def change_state(workspace: str, bot_id: str, deed: Deed) -> None:
     Raise NotFound; Conflict when a bot is to be deleted that has conversations or leads, which have its name.
     """
     try:
-        await _DEEDS[deed].one(BotNotFound(), workspace=workspace, bot=bot_id)
+        await load(__file__)[deed].one(BotNotFound(), workspace=workspace, bot=bot_id)
     except db.Orphaned:
         raise Conflict("It has conversations or leads, which keep its name. Archive it instead.") from None
 

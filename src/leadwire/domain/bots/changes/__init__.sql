@@ -33,3 +33,22 @@ SELECT count(*) FROM bot_version WHERE workspace_id = :workspace AND bot_id = :b
 
 -- count_entries
 SELECT count(*) FROM faq_entry WHERE workspace_id = :workspace AND bot_id = :bot
+
+-- {paused}: it answers nobody
+paused_version = coalesce(published_version, paused_version), published_version = NULL
+
+-- paused
+UPDATE bot SET {paused} WHERE workspace_id = :workspace AND id = :bot RETURNING id
+
+-- resumed
+UPDATE bot SET published_version = coalesce(published_version, paused_version), paused_version = NULL, archived_at = NULL
+WHERE workspace_id = :workspace AND id = :bot RETURNING id
+
+-- archived
+UPDATE bot SET {paused}, archived_at = now() WHERE workspace_id = :workspace AND id = :bot RETURNING id
+
+-- restored
+UPDATE bot SET archived_at = NULL WHERE workspace_id = :workspace AND id = :bot RETURNING id
+
+-- deleted
+DELETE FROM bot WHERE workspace_id = :workspace AND id = :bot RETURNING id

@@ -14,7 +14,7 @@ from leadwire.domain.bots.flow.parse import LARGEST, read
 from leadwire.domain.bots.schema import BotNotFound
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import named, sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, Invalid, Unavailable
 
 KEPT: Final = 50
@@ -23,14 +23,7 @@ _KEPT_BYTES: Final = 2_000_000  # of the drafts before, and of those after, unle
 
 _TRIES: Final = 20
 
-# Takes the latest of the kept drafts back as the draft, which is kept on the other side: it is no tab's own any more.
-_MOVE: Final = """
-UPDATE bot SET draft = {0}[cardinality({0})], draft_revision = draft_revision + 1, draft_saved_at = :now,
-    draft_saved_by = :user, draft_authors = '{{}}', {0} = trim_array({0}, 1), {1} = {1} || draft
-WHERE workspace_id = :workspace AND id = :bot AND cardinality({0}) > 0 RETURNING id"""
-_UNDO: Final = sql(_MOVE.format("draft_undo", "draft_redo"))
-_REDO: Final = sql(_MOVE.format("draft_redo", "draft_undo"))
-_SAVE, COUNT_BYTES = named(__file__, "save count_bytes")
+_SAVE, COUNT_BYTES, _UNDO, _REDO = named(__file__, "save count_bytes undo redo")
 Edit = Callable[[Draft], Draft]
 
 

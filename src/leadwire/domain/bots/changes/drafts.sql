@@ -16,3 +16,16 @@ WHERE workspace_id = :workspace AND id = :bot
 SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
     SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
 FROM bot b WHERE b.workspace_id = :workspace
+
+-- {moved}: the draft is kept on the other side, and is no tab's own any more
+draft_revision = draft_revision + 1, draft_saved_at = :now, draft_saved_by = :user, draft_authors = '{}'
+
+-- undo: take the latest of the drafts before back as the draft
+UPDATE bot SET draft = draft_undo[cardinality(draft_undo)], draft_undo = trim_array(draft_undo, 1),
+    draft_redo = draft_redo || draft, {moved}
+WHERE workspace_id = :workspace AND id = :bot AND cardinality(draft_undo) > 0 RETURNING id
+
+-- redo: bring back what was taken back last
+UPDATE bot SET draft = draft_redo[cardinality(draft_redo)], draft_redo = trim_array(draft_redo, 1),
+    draft_undo = draft_undo || draft, {moved}
+WHERE workspace_id = :workspace AND id = :bot AND cardinality(draft_redo) > 0 RETURNING id

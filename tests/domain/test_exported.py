@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from leadwire.domain.listing.exported import written
+from leadwire.domain.listing.spreadsheets import written
 
 
 @pytest.mark.parametrize(

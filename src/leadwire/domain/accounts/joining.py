@@ -5,22 +5,14 @@ was mailed, and shown to nobody. A provider's word counts as much, if its worksp
 that can read the mail. One login of an address can be verified; the others are in nobody's way.
 """
 
-from typing import Final
-
 from leadwire.domain.accounts import keys, quotas, reads
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.table import UserAccount
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import columns, insert, named
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound
 
-COUNT_PEOPLE, _TURN, _USE, _EMAIL, _NAME, _VERIFIED, _SET, _VERIFY, _UNVERIFIED, _VOUCH = named(
-    __file__, "count_people turn use email name verified set verify unverified vouch"
-)
-
-_ADD: Final = insert(
-    *columns(UserAccount, "id workspace_id login_id email name role created_at operator"),
-    end="ON CONFLICT DO NOTHING RETURNING id",
+COUNT_PEOPLE, _TURN, _USE, _EMAIL, _NAME, _VERIFIED, _SET, _VERIFY, _UNVERIFIED, _VOUCH, _ADD = named(
+    __file__, "count_people turn use email name verified set verify unverified vouch add"
 )
 
 

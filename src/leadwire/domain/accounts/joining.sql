@@ -33,3 +33,8 @@ WHERE u.id = :user AND lower(l.email) = :email AND l.verified_at IS NULL FOR NO 
 UPDATE login l SET verified_at = :at WHERE id = :login
     AND NOT EXISTS (SELECT 1 FROM login o WHERE lower(o.email) = :email AND o.id <> l.id)
     AND NOT EXISTS (SELECT 1 FROM user_account u WHERE u.login_id = l.id AND u.workspace_id <> :workspace)
+
+-- add
+INSERT INTO user_account (id, workspace_id, login_id, email_address, name, role, created_at, operator)
+VALUES (:id, :workspace_id, :login_id, :email_address, :name, :role, :created_at, :operator) ON CONFLICT DO NOTHING
+RETURNING id

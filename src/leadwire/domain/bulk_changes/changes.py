@@ -6,23 +6,19 @@ from typing import Final, Literal
 import msgspec
 
 from leadwire.domain.bulk_changes import reads as bulk_changes
-from leadwire.domain.bulk_changes.table import BulkChange
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.fields import patch
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.infrastructure import clock, db, ids, jobs
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import columns, insert
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Forbidden, Invalid, NotFound
 
 Kind = Literal["set", "erase"]
 State = Literal["finished", "stopped", "cancelled"]
 MOST_CHOSEN: Final = 500
 
-_BEGIN: Final = insert(
-    *columns(BulkChange, "id workspace_id user_id kind field value query ids seen_at state created_at updated_at"),
-    state="running",
-)
+(_BEGIN,) = named(__file__, "begin")
 
 
 @query()

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from leadwire.domain.exports.schema import Format, Kind
-from leadwire.domain.listing.exported import written
+from leadwire.domain.listing.spreadsheets import written
 
 _COLUMNS: Final[Mapping[Kind, str]] = {
     "leads": "id email name phone company score source.url source.campaign source.referrer custom_fields"

@@ -8,7 +8,7 @@ import msgspec
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead
-from leadwire.domain.listing.exported import BOM, written
+from leadwire.domain.listing.spreadsheets import BOM, written
 
 _HEAD: Final = (
     "id", "captured_at", "name", "email", "phone", "company", "score", "bot", "source_url", "source_campaign",

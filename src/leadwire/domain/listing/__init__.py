@@ -1,1 +1,1 @@
-"""How lists are filtered, paged and counted."""
+"""How lists are filtered, paged and counted, and how rows and tables leave in files."""

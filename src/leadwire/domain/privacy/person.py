@@ -7,7 +7,7 @@ from msgspec import Struct
 from piccolo.table import Table
 
 from leadwire.domain.conversations.table import IN_CONVERSATION
-from leadwire.domain.listing.exported import select
+from leadwire.domain.listing.rows import select
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration, derived

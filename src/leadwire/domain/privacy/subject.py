@@ -1,7 +1,7 @@
 """All that is known of one person, for a copy that they ask for: the lead, consents, conversations, mails, events.
 
 One conversation with its messages, or some events with their deliveries, is all that is in memory. Of each row there is
-every column, without secrets (`listing.exported`); of an endpoint its host alone, because its URL may be a secret.
+every column, without secrets (`listing.rows`); of an endpoint its host alone, because its URL may be a secret.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -15,7 +15,7 @@ from piccolo.table import Table
 from leadwire.delivery.outbox import RecordedEvent
 from leadwire.domain.conversations.table import Conversation
 from leadwire.domain.leads.table import Lead
-from leadwire.domain.listing.exported import Part, parts, select, shown, with_parts
+from leadwire.domain.listing.rows import Part, parts, select, shown, with_parts
 from leadwire.domain.privacy.person import Person, lists
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import clock

@@ -19,8 +19,9 @@ from leadwire.infrastructure.errors import InvalidParameter
 
 LOOKED: Final = 500
 _STAGES: Final = ("delivered", "unfinished", "dead", "cancelled")  # unfinished is waiting or queued
-_NEWEST, _UNFINISHED, _DEAD, _ITSELF = named(__file__, "newest unfinished dead itself")
-_ABOUT_LEAD, _ABOUT_CONVERSATION, _PAGE = named(__file__, "about_lead about_conversation page")
+_NEWEST, _UNFINISHED, _DEAD, _ITSELF, _ABOUT_LEAD, _ABOUT_CONVERSATION, _PAGE = named(
+    __file__, "newest unfinished dead itself about_lead about_conversation page"
+)
 
 
 class Filter(Struct, frozen=True, kw_only=True):

@@ -26,9 +26,9 @@ MOST_NUMBERS: Final = 1000  # at once
 _ENDPOINTS, _ENDPOINT, _ATTEMPTS, _TESTED, _NUMBERED, _CERTIFICATES_ENDING, _PUBLIC_KEYS = named(
     __file__, "endpoints endpoint attempts tested numbered certificates_ending public_keys"
 )
-(_STATES,) = named(__file__, "states")
-
-_DEAD_LETTERS, _COUNT_DEAD_LETTERS, _DELIVERIES = named(__file__, "dead_letters count_dead_letters deliveries")
+_STATES, _DEAD_LETTERS, _COUNT_DEAD_LETTERS, _DELIVERIES = named(
+    __file__, "states dead_letters count_dead_letters deliveries"
+)
 
 
 async def endpoints(workspace: str | None) -> list[Endpoint]:

@@ -12,7 +12,7 @@ import msgspec
 from piccolo.table import Table
 
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.listing.exported import Part, parts, select, with_parts
+from leadwire.domain.listing.rows import Part, parts, select, with_parts
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration, derived

@@ -23,7 +23,7 @@ from leadwire.delivery import signing
 from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.table import DeliveryResult, EveryDelivery
 from leadwire.domain.accounts.changes import workspaces
-from leadwire.domain.listing import exported
+from leadwire.domain.listing.rows import hidden
 from leadwire.domain.workspaces import export
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.declared import declaration
@@ -123,7 +123,7 @@ async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> N
 
 def _row(table: type[Table], row: Line) -> Line:
     """A row as it is stored here."""
-    left_out = {*exported.hidden(table), *declaration(table).anew.split()}
+    left_out = {*hidden(table), *declaration(table).anew.split()}
     row = {name: value for name, value in row.items() if name not in left_out}
     if table is WebhookEndpoint:
         secret = sealed(row["id"], WebhookEndpoint.secret, signing.new_secret())

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from leadwire.domain.bots.visitors.told import MAX_ATTRIBUTES
+from leadwire.domain.bots.visitors.variables import MAX_ATTRIBUTES
 from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT
 
 _PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 from msgspec import structs
 
 from leadwire.domain.bots.visitors import identities
-from leadwire.domain.bots.visitors.told import PAGE, VERIFIED
+from leadwire.domain.bots.visitors.variables import PAGE, VERIFIED
 from leadwire.infrastructure import secret_box
 from leadwire.infrastructure.errors import InsufficientScope
 from leadwire.interfaces.widget.schema import NewVisitorMessage

@@ -1,7 +1,7 @@
 """A handoff when no agent has the inbox open."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -80,7 +80,7 @@ async def test_nothing_is_said_while_somebody_has_the_inbox_open(visitor):
 async def test_who_has_closed_the_inbox_is_gone_after_a_while(workspace, desk, monkeypatch):
     assert await reads.agent_online(workspace)
     now = clock.now()
-    monkeypatch.setattr(clock, "now", lambda: now + reads._ONLINE)
+    monkeypatch.setattr(clock, "now", lambda: now + timedelta(seconds=150))
     assert not await reads.agent_online(workspace)
 
 

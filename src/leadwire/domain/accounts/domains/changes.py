@@ -13,9 +13,8 @@ from leadwire.domain.accounts import notify, quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.domains import reads
 from leadwire.domain.accounts.domains.schema import GRACE, Domain
-from leadwire.domain.accounts.domains.table import EmailDomain
 from leadwire.infrastructure import clock, db, email_address, ids, txt_records
-from leadwire.infrastructure.db.statements import columns, insert, named
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound, invalid_field
 from leadwire.infrastructure.txt_records import Unanswered
 
@@ -24,11 +23,7 @@ _PUBLIC_MAIL: Final = frozenset((
     "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "yahoo.com", "icloud.com",
     "me.com", "aol.com", "gmx.de", "gmx.net", "gmx.com", "web.de", "proton.me", "protonmail.com", "mail.com",
 ))  # fmt: skip
-_COUNT, _LOCK, _NOTE, _REMOVE, _RELIES = named(__file__, "count lock note remove relies")
-_ADD: Final = insert(
-    *columns(EmailDomain, "id workspace_id domain created_at"),
-    end="ON CONFLICT (workspace_id, domain) DO NOTHING RETURNING id",
-)
+_COUNT, _LOCK, _NOTE, _REMOVE, _RELIES, _ADD = named(__file__, "count lock note remove relies add")
 _CHANGED: Final = "proven_at missing_since taken_over_until checked_at fault check_at"
 
 

@@ -14,3 +14,7 @@ DELETE FROM email_domain WHERE workspace_id = :workspace AND id = :id RETURNING 
 
 -- relies
 SELECT name FROM identity_provider WHERE workspace_id = :workspace AND domains @> ARRAY[:domain]
+
+-- add
+INSERT INTO email_domain (id, workspace_id, domain, created_at) VALUES (:id, :workspace_id, :domain, :created_at)
+ON CONFLICT (workspace_id, domain) DO NOTHING RETURNING id

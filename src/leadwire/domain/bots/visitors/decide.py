@@ -17,7 +17,7 @@ from leadwire.domain.bots.flow import hours, inputs
 from leadwire.domain.bots.flow.expressions import fill
 from leadwire.domain.bots.flow.nodes import Ask, Scalar
 from leadwire.domain.bots.schema import VisitorSession
-from leadwire.domain.bots.visitors.told import CUSTOM, added, attributes, vouched
+from leadwire.domain.bots.visitors.variables import CUSTOM, added, attributes, vouched
 from leadwire.domain.conversations import plan as planning
 from leadwire.domain.conversations.plan import Plan
 from leadwire.domain.conversations.schema import MAX_TEXT, NewMessage, Told

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.table import Bot
-from leadwire.domain.bots.visitors.told import VERIFIED
+from leadwire.domain.bots.visitors.variables import VERIFIED
 from leadwire.domain.leads import identity
 from leadwire.infrastructure import clock, secret_box
 from leadwire.infrastructure.errors import InsufficientScope

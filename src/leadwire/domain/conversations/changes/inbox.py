@@ -27,12 +27,11 @@ _MOST_TAGS: Final = 20  # of a conversation
 _LONGEST_TAG: Final = 40
 _MENTION: Final = re.compile(r"(?<![\w@])@([\w.+-]+(?:@[\w-]+(?:\.[\w-]+)+)?)")
 
-_LOCK, _ASSIGN, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _COUNT_REPLIES = named(
-    __file__, "lock assign responded give_back tag tags count_replies"
+_LOCK, _ASSIGN, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _COUNT_REPLIES, _ADD_MENTION = named(
+    __file__, "lock assign responded give_back tag tags count_replies mention"
 )
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
 _ADD_REPLY: Final = insert(*SavedReply.all_columns())
-(_ADD_MENTION,) = named(__file__, "mention")
 
 
 async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: str | None = None) -> None:

@@ -12,14 +12,11 @@ from leadwire.domain.mail import compose, reads
 from leadwire.domain.mail.schema import JOBS, URGENT, Contents, Kind
 from leadwire.domain.mail.table import Mail, MailSuppression
 from leadwire.infrastructure import clock, db, ids, jobs, secret_box
-from leadwire.infrastructure.db.statements import columns, insert, named
+from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import NotFound
 
-_ADD: Final = insert(
-    *columns(Mail, "id workspace_id user_id about kind recipient data state priority created_at"), state="waiting"
-)
+_ADD, _LIFT = named(__file__, "add lift")
 _SUPPRESS: Final = insert(*MailSuppression.all_columns(), end="ON CONFLICT DO NOTHING")
-(_LIFT,) = named(__file__, "lift")
 
 
 async def queue(

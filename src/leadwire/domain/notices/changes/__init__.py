@@ -13,20 +13,14 @@ from leadwire.domain.mail import changes as mail
 from leadwire.domain.notices import events, links, reads, texts
 from leadwire.domain.notices.changes import addresses
 from leadwire.domain.notices.schema import MENTIONS, OFFERS, Kind, by_default
-from leadwire.domain.notices.table import NoticeChoice
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import columns, insert, named
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Invalid
 from leadwire.infrastructure.rate_limit import RateLimit
 
 _MENTIONS_BY: Final = RateLimit("mentions", 30, window=3600, shared=True)
-_CHOOSE: Final = insert(
-    *columns(NoticeChoice, "user_id workspace_id kinds"),
-    end="ON CONFLICT (user_id) DO UPDATE SET kinds = EXCLUDED.kinds",
-)
-
-(_DROP,) = named(__file__, "drop")
+_CHOOSE, _DROP = named(__file__, "choose drop")
 
 
 @query()

@@ -24,3 +24,7 @@ DELETE FROM notice n WHERE n.subject <> '' AND (n.state = 'working' OR CASE n.ki
         WHERE c.id = n.subject AND c.status = 'handoff' AND c.assigned_to IS NULL)
     ELSE NOT EXISTS (SELECT 1 FROM webhook_endpoint e
         WHERE e.id = n.subject AND (e.enabled OR e.disabled_reason IN ('gone', 'failing'))) END)
+
+-- choose
+INSERT INTO notice_choice (user_id, workspace_id, kinds) VALUES (:user_id, :workspace_id, :kinds)
+ON CONFLICT (user_id) DO UPDATE SET kinds = EXCLUDED.kinds

@@ -9,7 +9,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.schema import has_role
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.bots.visitors import runtime, told
+from leadwire.domain.bots.visitors import runtime, variables
 from leadwire.domain.conversations import pubsub, reads, threads
 from leadwire.domain.conversations.changes import due, seen
 from leadwire.domain.conversations.changes import inbox as changes
@@ -57,7 +57,7 @@ async def inbox(context: PageContext) -> PageResponse:
         conversation=conversation,
         thread=await threads.one(workspace, chosen, me) if conversation else None,
         name=(reads.visitor_of(conversation) or nickname(chosen)) if conversation else None,
-        vouched=told.vouched(reads.variables(conversation)) if conversation else {},
+        vouched=variables.vouched(reads.variables(conversation)) if conversation else {},
         replies=saved,
         draft=reads.fill_in(picked, lead.name if lead else None),
         bots=await bots.names(workspace),

@@ -14,7 +14,7 @@ from leadwire.domain.bots.changes.counts import Kind
 from leadwire.domain.bots.figures import Pair
 from leadwire.domain.bots.flow.check import in_order, onward
 from leadwire.domain.conversations import figures as conversations
-from leadwire.domain.listing import exported
+from leadwire.domain.listing import spreadsheets
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
@@ -75,7 +75,7 @@ async def report_file(context: PageContext, key: str) -> PageResponse:
     if (table := next((table for table in tables if table.key == key), None)) is None:
         raise NotFound("There is no such report.")
     head = tuple(column.name for column in table.columns)
-    return context.download(f"{key}.csv", "text/csv", exported.table([head, *map(tuple, table.rows)]))
+    return context.download(f"{key}.csv", "text/csv", spreadsheets.table([head, *map(tuple, table.rows)]))
 
 
 async def _all(workspace: str, query: PeriodQuery, names: dict[str, str], since: datetime, most: int) -> list[Report]:

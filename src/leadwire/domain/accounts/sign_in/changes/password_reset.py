@@ -15,10 +15,9 @@ from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
-from leadwire.domain.accounts.table import PasswordReset
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import insert, named
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import NotFound, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
 
@@ -29,11 +28,7 @@ _TAKES: Final = 0.5  # seconds until the answer, whatever there was to do
 _WINDOW: Final = 3600  # seconds
 _PER_ADDRESS: Final = RateLimit("password-reset", 3, window=_WINDOW)
 
-_OWNERS, _FIND, _USE, _SET_PASSWORD = named(__file__, "owners find use set_password")
-_ADD: Final = insert(
-    *PasswordReset.all_columns(),
-    end="ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at",
-)
+_OWNERS, _FIND, _USE, _SET_PASSWORD, _ADD = named(__file__, "owners find use set_password add")
 
 
 @query()

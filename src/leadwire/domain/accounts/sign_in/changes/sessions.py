@@ -18,9 +18,8 @@ from typing import Final, NamedTuple
 from leadwire.domain.accounts import keys, networks, notify
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.table import UserSession
 from leadwire.infrastructure import clock, db, ids, settings, user_agents
-from leadwire.infrastructure.db.statements import columns, insert, named, sql
+from leadwire.infrastructure.db.statements import named, sql
 from leadwire.infrastructure.errors import Conflict, NotFound
 
 PRESENCE_EVERY: Final = 60.0
@@ -29,12 +28,8 @@ PRESENCE_EVERY: Final = 60.0
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 
-_BEGIN: Final = insert(
-    *columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent provider_id provider_session"),
-    end="RETURNING (SELECT u.login_id FROM user_account u WHERE u.id = user_id)",
-)
-_FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END, _END_ONE, _END_OF, _END_ALL, _KNOW = named(
-    __file__, "find other switch lives seen end end_one end_of end_all know"
+_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END, _END_ONE, _END_OF, _END_ALL, _KNOW = named(
+    __file__, "begin find other switch lives seen end end_one end_of end_all know"
 )
 _SET: Final = {
     name: sql(f"UPDATE user_session SET {name} = :value WHERE id = :id")

@@ -48,3 +48,10 @@ DELETE FROM user_session WHERE user_id IN (SELECT id FROM user_account WHERE log
 UPDATE login SET known_browsers =
     (array_append(known_browsers, :mark::text))[greatest(cardinality(known_browsers) - 18, 1):]
 WHERE id = :login AND :mark <> ALL (known_browsers) RETURNING id
+
+-- begin
+INSERT INTO user_session (id, user_id, hash, created_at, seen_at, confirmed_at, address, agent, provider_id,
+    provider_session)
+VALUES (:id, :user_id, :hash, :created_at, :seen_at, :confirmed_at, :address, :agent, :provider_id,
+    :provider_session)
+RETURNING (SELECT u.login_id FROM user_account u WHERE u.id = user_id)

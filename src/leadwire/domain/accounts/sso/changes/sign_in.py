@@ -19,18 +19,14 @@ from leadwire.domain.accounts.sso import discovery, flow, tokens
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
-from leadwire.domain.accounts.table import SignOnUsed, UserIdentity
+from leadwire.domain.accounts.table import SignOnUsed
 from leadwire.infrastructure import clock, db, email_address, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict
 
 _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
 
-_LOCK, _KNOWN, _BY_EMAIL, _END = named(__file__, "lock known by_email end")
-(_USE_INVITATION,) = named(__file__, "use_invitation")
-_LINK: Final = insert(
-    *UserIdentity.all_columns(), end="ON CONFLICT (provider_id, subject) DO UPDATE SET user_id = excluded.user_id"
-)
+_LOCK, _KNOWN, _BY_EMAIL, _END, _USE_INVITATION, _LINK = named(__file__, "lock known by_email end use_invitation link")
 _USE: Final = insert(*columns(SignOnUsed, "hash provider_id until"), end="ON CONFLICT DO NOTHING RETURNING hash")
 # Deletes what would be refused for its age by now.
 

@@ -26,3 +26,8 @@ RETURNING s.id
 
 -- use_invitation
 DELETE FROM invitation WHERE workspace_id = :workspace AND email = :email AND expires_at > :now RETURNING role
+
+-- link
+INSERT INTO user_identity (id, workspace_id, provider_id, subject, user_id, created_at)
+VALUES (:id, :workspace_id, :provider_id, :subject, :user_id, :created_at)
+ON CONFLICT (provider_id, subject) DO UPDATE SET user_id = excluded.user_id

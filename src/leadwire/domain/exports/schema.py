@@ -1,6 +1,6 @@
 """Exports as /v1 shows them."""
 
-from typing import Final, Literal, get_args
+from typing import Literal
 
 from msgspec import Struct
 
@@ -9,7 +9,6 @@ from leadwire.infrastructure.errors import Conflict
 Kind = Literal["leads", "conversations", "messages", "events"]
 Format = Literal["ndjson", "csv"]
 State = Literal["ready", "completed", "canceled", "expired"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class TooManyExports(Conflict, code="too_many_exports"):

@@ -16,7 +16,6 @@ _CLEAN_LINES: Final = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u206
 Name = Annotated[str, Meta(max_length=200, pattern=_CLEAN)]
 Email = Annotated[str, Meta(max_length=254, pattern=_CLEAN, extra_json_schema={"format": "email"})]
 Phone = Annotated[str, Meta(max_length=32, pattern=_CLEAN)]
-Url = Annotated[str, Meta(max_length=2048, pattern=_CLEAN)]
 Score = Annotated[int, Meta(ge=0, le=100)]
 FieldKey = Annotated[str, Meta(min_length=1, max_length=64, pattern=_CLEAN)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]

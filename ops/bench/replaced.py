@@ -12,7 +12,7 @@ from litestar import Litestar, Response, get
 from litestar.datastructures import Headers
 
 from leadwire.domain.leads.table import Lead
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import sql
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.responses import JSONResponse, Single
 
@@ -20,7 +20,7 @@ _CALLS, _ROUNDS = 1_000, 5
 _ONE = {"id": "lead_1", "name": "Ada Lovelace", "score": 90}
 _HEADERS = [(f"x-header-{n}".encode(), b"value") for n in range(12)] + [(b"if-match", b'"3"')]
 _TAG = [(b"etag", b'"3"')]
-_KNOWN = statement(Lead.select(Lead.id, Lead.name).where(Lead.workspace_id == param("workspace")))
+_KNOWN = sql("SELECT id, name FROM lead WHERE workspace_id = :workspace")
 
 Work = Callable[[], Awaitable[Any]]
 

@@ -13,7 +13,7 @@ from litestar.handlers import HTTPRouteHandler
 from leadwire.domain.mail import compose, reads
 from leadwire.domain.mail.compose import Content
 from leadwire.domain.mail.table import Mail
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import security
@@ -23,7 +23,7 @@ from leadwire_development.mailbox import path as mailbox_path
 Asked = Request[Any, Any, Any]
 
 _SHOWN: Final = 100
-_ONE: Final = statement(Mail.select("kind", "data").where(Mail.id == param("id")))
+_ONE: Final = sql("SELECT kind, data FROM mail WHERE id = :id")
 # The HTML of a mail as a page of its own: no script, no form, nothing from elsewhere, none of our cookies.
 _OF_HTML: Final = {
     **security.HEADERS,

@@ -1,4 +1,4 @@
-"""Statements: what is made of a query at import, and what is sent when it runs."""
+"""Statements: what is read at import, and what is sent when they run."""
 
 from pathlib import Path
 
@@ -9,36 +9,10 @@ from leadwire.domain.bots.table import Bot
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import any_of, columns, insert, load, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, load, sql
 from leadwire.infrastructure.errors import NotFound
 
 SOURCE = Path(__file__).parents[2] / "src" / "leadwire"
-
-
-def test_a_query_becomes_text_with_a_place_for_each_name():
-    made = statement(
-        Lead.update({Lead.name: param("name"), Lead.custom_fields: param("fields"), Lead.version: Lead.version + 1})
-        .where(Lead.workspace_id == param("workspace"), Lead.id == param("id"), Lead.name != param("name"))
-        .returning(Lead.id)
-    )
-    assert made.names == ("name", "fields", "workspace", "id")
-    assert made.text.startswith('UPDATE "lead" SET "name" = $1, "custom_fields" = $2, "version" = "version" + 1')
-    assert '"lead"."workspace_id" = $3' in made.text
-    assert '"lead"."name" != $1' in made.text
-    assert made.arguments({"id": 4, "workspace": 3, "fields": 2, "name": 1}) == [1, 2, 3, 4]
-
-
-def test_a_constant_is_part_of_the_text_so_that_a_partial_index_serves_it():
-    made = statement(Lead.select(Lead.id).where(Lead.score == 5, Lead.source_url == "/", any_of(Lead.id, "ids")))
-    assert made.names == ("ids",)
-    assert '"score" = 5 AND "lead"."source_url" = \'/\'' in made.text
-    assert '"lead"."id" = ANY($1)' in made.text
-
-
-@pytest.mark.parametrize("constant", ["it's", ":name", 1.5])
-def test_what_cannot_be_written_as_a_constant_fails_at_import(constant):
-    with pytest.raises(TypeError):
-        statement(Lead.select(Lead.id).where(Lead.name == constant))
 
 
 def test_a_file_of_sql_has_statements_by_name(tmp_path):
@@ -96,11 +70,9 @@ def test_text_has_places_by_name_and_keeps_its_casts():
 
 
 def test_an_insert_names_its_columns_and_leaves_the_others_to_the_database():
-    made = insert(Lead.id, Lead.name, Lead.score, score=0, end="ON CONFLICT DO NOTHING")
-    assert made.text == 'INSERT INTO "lead" (id, name, score) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING'
+    made = insert(Lead.id, Lead.name, end="ON CONFLICT DO NOTHING")
+    assert made.text == "INSERT INTO lead (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING"
     assert made.names == ("id", "name")
-    with pytest.raises(ValueError, match="score"):
-        insert(Lead.id, Lead.name, score=0)
 
 
 def test_columns_are_named_in_their_order_and_one_that_is_not_there_fails_at_import():
@@ -116,12 +88,9 @@ def test_values_that_do_not_fit_are_refused_before_anything_is_sent(values):
 
 
 async def test_a_statement_runs_in_the_open_transaction_and_answers_rows_a_row_or_a_value(workspace):
-    add = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at, name="Ada", end="RETURNING id")
-    assert await add.value(id="bot_x", workspace_id=workspace, created_at=clock.now()) == "bot_x"
-    found = statement(
-        Bot.select(Bot.id, Bot.name).where(Bot.workspace_id == param("workspace"), Bot.id == param("id")),
-        "LIMIT :limit",
-    )
+    add = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at, end="RETURNING id")
+    assert await add.value(id="bot_x", workspace_id=workspace, name="Ada", created_at=clock.now()) == "bot_x"
+    found = sql("SELECT id, name FROM bot WHERE workspace_id = :workspace AND id = :id LIMIT :limit")
     sought = {"workspace": workspace, "id": "bot_x"}
     async with db.transaction():
         assert [tuple(row) for row in await found.rows(**sought, limit=5)] == [("bot_x", "Ada")]

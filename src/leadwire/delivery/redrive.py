@@ -19,7 +19,7 @@ from leadwire.infrastructure import batches, db, ids, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
 from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, named, param, statement
+from leadwire.infrastructure.db.statements import lists, named
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
 
@@ -59,16 +59,8 @@ _TRIES: Final = 5  # of a step, in half a minute, before it goes on without thos
 
 # By whether it is a replay.
 _COUNT, _NEXT = named(__file__, "count_dead count_past"), named(__file__, "next_dead next_past")
-_HURRY, _EVENTS, _UNFINISHED, _AGAIN, _JOB, _STEPPED, _INSERT = named(
-    __file__, "hurry events unfinished again job stepped insert"
-)
-
-_MOVE: Final = statement(
-    RedriveJob.update({RedriveJob.state: param("after"), RedriveJob.stepped_at: NOW, RedriveJob.updated_at: NOW})
-    .where(
-        RedriveJob.id == param("id"), if_given(RedriveJob.workspace_id, "workspace"), any_of(RedriveJob.state, "before")
-    )
-    .returning(RedriveJob.workspace_id)
+_HURRY, _EVENTS, _UNFINISHED, _AGAIN, _JOB, _STEPPED, _INSERT, _MOVE = named(
+    __file__, "hurry events unfinished again job stepped insert move"
 )
 
 

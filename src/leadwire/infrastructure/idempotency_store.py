@@ -14,7 +14,7 @@ from piccolo.table import Table
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import insert, sql
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch
 
 KEPT: Final = timedelta(hours=24)
@@ -38,13 +38,9 @@ class IdempotentResponse(Table, db=DB, tablename="idempotent_answer"):
 
 
 _LOCK: Final = sql("SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 7))")
-_STORED: Final = statement(
-    IdempotentResponse.select(*columns(IdempotentResponse, "fingerprint status headers body")).where(
-        IdempotentResponse.api_key_id == param("caller"),
-        IdempotentResponse.key == param("key"),
-        IdempotentResponse.created_at > param("since"),
-    )
-)
+_STORED: Final = sql("""
+SELECT fingerprint, status, headers, body FROM idempotent_answer
+WHERE api_key_id = :caller AND key = :key AND created_at > :since""")
 _STORE: Final = insert(
     *IdempotentResponse.all_columns(),
     end="""ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, subject = excluded.subject,

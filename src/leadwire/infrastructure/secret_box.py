@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from piccolo.columns import Column
 
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 
@@ -114,15 +114,10 @@ async def reseal(box: SecretBox, column: Column, *, bound: bool = True) -> int:
     """Seal the values of a column with the first key of `box`; unless `bound`, as versions before can open them. Return
     how many were changed. Raise OperatorError.
     """
-    table, done, after = column._meta.table, 0, ""
-    row_id: Column = table.id  # type: ignore[attr-defined]
-    read = statement(
-        table.select(row_id, column).where(column.is_not_null(), row_id > param("after")).order_by(row_id),
-        f"LIMIT {_PAGE}",
-    )
-    write = statement(  # unless somebody has changed it meanwhile
-        table.update({column: param("fresh")}).where(row_id == param("id"), column == param("sealed")).returning(row_id)
-    )
+    table, name, done, after = column._meta.table._meta.tablename, column._meta.db_column_name, 0, ""
+    read = sql(f"SELECT id, {name} FROM {table} WHERE {name} IS NOT NULL AND id > :after ORDER BY id LIMIT {_PAGE}")
+    # Unless somebody has changed it meanwhile.
+    write = sql(f"UPDATE {table} SET {name} = :fresh WHERE id = :id AND {name} = :sealed RETURNING id")
     while page := await read.rows(after=after):
         for after, sealed in page:
             at = place(column, after)

@@ -8,22 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from piccolo.columns import Column
-
-from leadwire.delivery.endpoints import discard, due
+from leadwire.delivery.endpoints import discard
 from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.streams import push
 from leadwire.delivery.transport.addresses import inside
 from leadwire.infrastructure import clock, db, ids, settings
-from leadwire.infrastructure.db.statements import Statement, columns, insert, load, named, param, statement
-
-_IS_ID: Final = WebhookEndpoint.id == param("id")
+from leadwire.infrastructure.db.statements import Statement, columns, insert, load, named, sql
 
 _INSERT: Final = insert(*columns(WebhookEndpoint, "id workspace_id url events secret new_host created_at updated_at"))
 TO_HOST: Final = load(__file__)["to_host"]
 _NONE_HAS_ANSWERED, _HOLD, _RELEASE, _DELETE_BATCH = named(__file__, "none_has_answered hold release delete_batch")
-_LOCK: Final = statement(WebhookEndpoint.select(WebhookEndpoint.id).where(_IS_ID), "FOR NO KEY UPDATE")
-_DELETE: Final = statement(WebhookEndpoint.delete().where(_IS_ID).returning(WebhookEndpoint.workspace_id))
+_LOCK, _DELETE = named(__file__, "lock delete")
 
 
 async def create(workspace: str, url: str, events: Sequence[str], secret: str) -> str:
@@ -61,8 +56,9 @@ async def update(endpoint_id: str, values: Mapping[str, Any]) -> None:
 
 @functools.cache  # a text for each set of columns that a form or a command can change
 def _update(names: tuple[str, ...]) -> Statement:
-    values: dict[Column | str, Any] = {name: param(name) for name in (*names, "updated_at")}
-    return statement(WebhookEndpoint.update(values | due.LOOK).where(_IS_ID))
+    values = ", ".join(f"{name} = :{name}" for name in (*names, "updated_at"))
+    # The relay looks at it at once, and opens it if it may.
+    return sql(f"UPDATE webhook_endpoint SET {values}, open = false, due_at = now() WHERE id = :id")
 
 
 async def delete(endpoint_id: str) -> None:

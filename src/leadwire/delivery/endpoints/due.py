@@ -12,12 +12,7 @@ relay itself is to look at the endpoint now.
 from collections.abc import Collection
 from typing import Any, Final
 
-from piccolo.columns import Column
-
-from leadwire.infrastructure.db.statements import NOW, lists, named, sql
-
-LOOK: Final[dict[Column | str, Any]] = {"open": False, "due_at": NOW}
-"""What a change of an endpoint's settings sets: the relay looks at it at once, and opens it if it may."""
+from leadwire.infrastructure.db.statements import lists, named, sql
 
 PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
 """Where many endpoints are woken at once: one that somebody is changing is tried again later."""

@@ -9,7 +9,7 @@ from piccolo.table import Table
 from leadwire.infrastructure import secret_box
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.statements import columns, named, statement
+from leadwire.infrastructure.db.statements import columns, named, sql
 from leadwire.infrastructure.errors import OperatorError
 
 FAILING_DAYS: Final = 5
@@ -94,10 +94,7 @@ SEALED: Final = columns(WebhookEndpoint, WebhookEndpoint.declared.sealed)
 """Columns that `secret_box` seals; the last one is not needed to send."""
 
 # Ids are in the order of time, and have an index.
-_LATEST: Final = statement(
-    WebhookEndpoint.select(WebhookEndpoint.id, WebhookEndpoint.secret).order_by(WebhookEndpoint.id, ascending=False),
-    "LIMIT 1",
-)
+_LATEST: Final = sql("SELECT id, secret FROM webhook_endpoint ORDER BY id DESC LIMIT 1")
 _EXISTS, _BY_KEY, _SUBSCRIBED = named(__file__, "exists by_key subscribed")
 
 

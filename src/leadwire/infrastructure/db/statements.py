@@ -1,8 +1,7 @@
 """Statements: made once, at import, and run with values by name.
 
-`statement` takes a query that Piccolo's builder made of table classes, so that a column which is not there fails at
-import. `sql` takes text, for what the builder cannot say: CTEs, LATERAL, unnest, UPDATE ... FROM, window functions.
-Building a query takes some 300 us, filling in a statement about 1 us.
+They are SQL: in a file beside the module that runs them (`load`) or, where they are short or made of what only the
+module knows, in it (`sql`). Filling in the values takes about 1 us.
 """
 
 import functools
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from piccolo.columns import Column
-from piccolo.query.base import Query
-from piccolo.querystring import QueryString
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB, Row
@@ -22,21 +19,6 @@ _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
 _TITLE: Final = re.compile(r"^-- (\{?[a-z0-9_]+\}?)(?:: (.+))?\n", re.MULTILINE)
 _PART: Final = re.compile(r"\{([a-z_]+)\}")
 _COMMENT: Final = re.compile(r"^ *--.*\n", re.MULTILINE)
-
-
-NOW: Final = QueryString("now()")
-"""The time of the transaction's begin, by the database's clock."""
-
-
-class Param(str):
-    """The place of a value in a query. A string, because Piccolo writes other values for a JSON column as JSON."""
-
-    __slots__ = ()
-
-
-def param(name: str) -> Any:
-    """The place of the value `name`. It may be used more than once."""
-    return Param(name)
 
 
 class Statement:
@@ -73,19 +55,6 @@ class Statement:
         """The first column of the first row, or None."""
         found = await DB.fetch(self.text, self.arguments(values))
         return found[0][0] if found else None
-
-
-def statement(query: "Query[Any, Any]", end: str = "") -> Statement:
-    """A query of Piccolo's builder, with `param`s where its values go. `end` is SQL behind it, such as `LIMIT :limit`.
-
-    Constants become part of the text: an index on some rows only is used for what the text says.
-    """
-    (made,) = query.default_querystrings
-    _, fragments, given = made.bundle(start_index=1, bundled=[], combined_args=[])
-    text = "".join(
-        fragment.prefix + ("" if fragment.no_arg else _written(given[fragment.index - 1])) for fragment in fragments
-    )
-    return sql(f"{text} {end}".rstrip())
 
 
 def sql(text: str, *, after: int = 0) -> Statement:
@@ -126,18 +95,14 @@ def named(module: str, names: str) -> list[Statement]:
     return [found[name] for name in names.split()]
 
 
-def insert(*columns: Column, end: str = "", **constants: Any) -> Statement:
-    """An INSERT of one row: a value for each column, by its name, or a constant. `end`: ON CONFLICT, RETURNING.
+def insert(*columns: Column, end: str = "") -> Statement:
+    """An INSERT of one row: a value for each column, by its name. `end`: ON CONFLICT, RETURNING.
 
     Columns that are not named get the database's default. Piccolo's own INSERT writes every column, with defaults that
-    would be those of import time. Raise ValueError, so at import, for a constant of a column that is not named.
+    would be those of import time.
     """
     names = [column._meta.db_column_name for column in columns]
-    if unknown := constants.keys() - set(names):
-        message = f"not among the columns: {', '.join(sorted(unknown))}"
-        raise ValueError(message)
-    places = ", ".join(_written(constants.get(name, Param(name))) for name in names)
-    table = columns[0]._meta.table._meta.get_formatted_tablename()
+    table, places = columns[0]._meta.table._meta.tablename, ", ".join(f":{name}" for name in names)
     return sql(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places}) {end}".rstrip())
 
 
@@ -149,26 +114,3 @@ def columns(table: type[Table], names: str) -> list[Column]:
 def lists(names: str, rows: Iterable[Iterable[Any]]) -> dict[str, list[Any]]:
     """Rows turned into a list for each name, which `unnest` turns back. There is at least one row."""
     return dict(zip(names.split(), map(list, zip(*rows, strict=True)), strict=True))
-
-
-def any_of(column: Column, name: str) -> Any:
-    """`column = ANY(list)`, for `where`: one place however long the list is."""
-    return QueryString("{} = ANY({})", column, Param(name))
-
-
-def if_given(column: Column, name: str) -> Any:
-    """`column = value`, for `where`; every row when the value is None."""
-    return QueryString("({}::text IS NULL OR {} = {})", Param(name), column, Param(name))
-
-
-def _written(value: Any) -> str:
-    """The place of a value, or a constant of ours, in SQL."""
-    if isinstance(value, Param):
-        return f":{value}"
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool | int):
-        return str(value).lower()
-    if isinstance(value, str) and "'" not in value and ":" not in value:
-        return f"'{value}'"
-    raise TypeError(f"no constant of a statement: {value!r}")

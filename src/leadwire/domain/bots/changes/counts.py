@@ -22,8 +22,9 @@ from it; `source` and `campaign` count conversations, `..._lead` new leads.
 """
 _Key = tuple[str, date, Kind, str]
 DIRECT: Final = "Direct"
+OTHER: Final = "Other"  # also in `counts.sql`
 _NAMED: Final = 200  # characters
-_MOST_NAMES: Final = 100  # websites or campaigns of a bot on a day; what comes later is one, see `counts.sql`
+_MOST_NAMES: Final = 100  # websites or campaigns of a bot on a day; what comes later is `OTHER`
 
 (_ADD,) = named(__file__, "add")
 # Processes write one after the other: else two that count at once would both find room for their names.

@@ -12,7 +12,6 @@ from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.mail import compose, reads
 from leadwire.domain.mail.compose import Content
-from leadwire.domain.mail.table import Mail
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.http.routes import get

@@ -3,12 +3,13 @@
 import shlex
 from collections.abc import Sequence
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from leadwire.delivery import signing
-from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import rotation
 from leadwire.domain.webhooks.schema import Attempt, DeliveryDetail
 from leadwire.infrastructure import clock, settings
@@ -16,31 +17,7 @@ from leadwire.infrastructure import clock, settings
 _KEPT: Final = "(yours, kept encrypted)"
 _HIDDEN: Final = "(shown to admins)"
 _WANTED: Final = "CertificateRequired"  # TLS's word (RFC 8446 section 6.2)
-_MEANINGS = {
-    "delivered": "Delivered",
-    "http_3xx": "It redirects elsewhere. We do not follow: enter the final address.",
-    "http_4xx": "Your server refused the request ({status}). Look at its response.",
-    "http_5xx": "Your server returned an error ({status}). Look at its log at this time.",
-    "timeout": "No complete answer in time. Answer first, work afterwards.",
-    "dns_error": "The host name has no address.",
-    "connect_error": "Nothing accepts connections there: a firewall, a wrong port, or the server is down.",
-    "tls_error": "The certificate is not valid for this host, has expired, or its chain is larger than 64 KiB.",
-    "protocol_error": "What came back is not HTTP.",
-    "blocked_address": "The host name leads to a private address, which webhooks must not reach.",
-    "proxy_error": "The proxy that we send through let nothing pass. Its operator has to repair that.",
-    "gone": "Your server answered 410 Gone: it wants no more events. The endpoint was disabled.",
-}
-
-_NEXT: Final[dict[ExactState, str]] = {
-    "behind": "Another event about the same lead or conversation is sent first: the endpoint wants order.",
-    "set_aside": "Nothing by itself: no worker has survived it. An operator releases it.",
-    "queued": "A worker sends it in a moment.",
-    "sending": "An attempt is being made now.",
-    "fetched": "Its receiver has fetched it, and has still to acknowledge it.",
-    "delivered": "Nothing: it has arrived.",
-    "dead": "Nothing by itself: all attempts are used up. Fix the cause, then send it again.",
-    "cancelled": "Nothing: the endpoint was removed, or the person or content erased, before it arrived.",
-}
+_WORDS: Final = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, dict[str, str]])
 _AGAIN: Final = "It is sent again by itself, once your server answers with a 2xx."
 
 
@@ -76,7 +53,7 @@ def meaning(attempt: Attempt) -> str:
         return "Signature rejected (401)? Check that your server has this endpoint's secret."
     if attempt.error and _WANTED in attempt.error:
         return "Your server asks for a client certificate. Store one in the endpoint's settings."
-    return _MEANINGS[attempt.outcome].format(status=attempt.http_status)
+    return _WORDS["meanings"][attempt.outcome].format(status=attempt.http_status)
 
 
 async def request_headers(
@@ -130,7 +107,7 @@ def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
 
 def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int], *, paused: bool) -> str:
     if delivery.state != "waiting":
-        return _NEXT[delivery.state]
+        return _WORDS["next"][delivery.state]
     if paused:
         return (
             "The receiver asked for a pause (Retry-After). Nothing is sent to it, and no attempt counts, until it ends."

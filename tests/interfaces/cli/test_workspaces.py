@@ -69,7 +69,7 @@ async def test_what_cannot_be_done_is_one_line_and_changes_nothing(command, work
         (("quota", workspace, "cars", "1"), "'cars' is not one of"),
         (("quota", workspace, "bots", "-1"), "'-1'"),
         (("export", "ws_x", "--to", str(tmp_path / "x")), "no workspace ws_x"),
-        (("export", workspace, "--to", str(tmp_path / "mine")), "Choose another file"),
+        (("export", workspace, "--to", str(tmp_path / "mine")), "File exists"),
         (("import", str(tmp_path / "mine")), "no whole export"),
     ):
         assert said in refused(await command(*arguments)), arguments

@@ -64,7 +64,6 @@ def sql(text: str, *, after: int = 0) -> Statement:
     return Statement(placed, tuple(names))
 
 
-@functools.cache
 def load(module: str) -> dict[str, Statement]:
     """The statements of the file of SQL beside a module (its `__file__`), by name.
 
@@ -74,6 +73,16 @@ def load(module: str) -> dict[str, Statement]:
     A title `-- {name}` is that of a part, which stands wherever `{name}` does below it. What several files have in
     common is in a `parts.sql` of their package, or of one around it. Raise KeyError for a part that is not there.
     """
+    return _read(module)[0]
+
+
+def parts(module: str) -> dict[str, str]:
+    """The parts of the same file, for statements that are put together when they run."""
+    return _read(module)[1]
+
+
+@functools.cache
+def _read(module: str) -> tuple[dict[str, Statement], dict[str, str]]:
     file = Path(module).with_suffix(".sql")
     shared = [path for folder in reversed(file.parents) if (path := folder / "parts.sql").exists()]
     found, parts = dict[str, Statement](), dict[str, str]()
@@ -86,7 +95,7 @@ def load(module: str) -> dict[str, Statement]:
             else:
                 found[name] = sql(text)
                 found[name].about = about or ""
-    return found
+    return found, parts
 
 
 def named(module: str, names: str) -> list[Statement]:

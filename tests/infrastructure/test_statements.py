@@ -9,7 +9,7 @@ from leadwire.domain.bots.table import Bot
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import columns, insert, load, sql
+from leadwire.infrastructure.db.statements import columns, insert, load, parts, sql
 from leadwire.infrastructure.errors import NotFound
 
 SOURCE = Path(__file__).parents[2] / "src" / "leadwire"
@@ -41,8 +41,9 @@ def test_a_part_stands_wherever_it_is_named(tmp_path):
 -- one
 SELECT '{}' FROM bot WHERE {one}
 """)
-    found = load(str(tmp_path / "bots" / "reads.py"))
-    assert [one.text for one in found.values()] == ["SELECT '{}' FROM bot WHERE workspace_id = $1 AND id = $2"]
+    module = str(tmp_path / "bots" / "reads.py")
+    assert load(module)["one"].text == "SELECT '{}' FROM bot WHERE workspace_id = $1 AND id = $2"
+    assert parts(module) == {"mine": "workspace_id = :workspace", "one": "workspace_id = :workspace AND id = :id"}
 
 
 def test_a_part_that_is_not_there_fails_at_import(tmp_path):

@@ -82,7 +82,7 @@ async def test_a_turn_that_is_undone_is_not_counted(live, visitor, monkeypatch):
     await visitor.says("ada@example.com")
     before = await counted(live.id, "entered", "passed")
 
-    monkeypatch.setattr(store, "_STATE", BROKEN)
+    monkeypatch.setitem(store._PARTS, "state", BROKEN)
     with pytest.raises(asyncpg.DivisionByZeroError):
         await visitor.says("l")
     assert await counted(live.id, "entered", "passed") == before

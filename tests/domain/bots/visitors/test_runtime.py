@@ -136,7 +136,7 @@ async def test_nothing_is_stored_when_a_turn_fails(workspace, visitor, monkeypat
     await visitor.says("ada@example.com")
     await make.emitted(forget=True)
 
-    monkeypatch.setattr(store, "_STATE", BROKEN)
+    monkeypatch.setitem(store._PARTS, "state", BROKEN)
     with pytest.raises(asyncpg.DivisionByZeroError):
         await visitor.says("Large", "the-message-that-broke")
     monkeypatch.undo()

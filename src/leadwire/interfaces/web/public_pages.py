@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from litestar import Request, Response
 
+from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.passkeys import PATIENCE, Answer, Site
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
+from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageResponse, address, redirect, render_page
@@ -25,12 +27,17 @@ def form_page(request: Asked, template: str, refusal: DomainError | None = None,
 
 async def go_on(request: Asked, token: str, onward: str) -> PageResponse:
     """Go on under this token, or none; the session that the browser brought along ends, and the browser is known."""
-    await sessions.end(security.session_token(request))
+    await sessions.end(security.SESSION.read(request))
     response = redirect(onward)
-    security.set_session(response, request, token)
+    security.SESSION.write(response, request, token, settings.get().session_life if token else 0)
     if token:
         security.set_browser_mark(response, request)
     return response
+
+
+async def signed_in(request: Asked) -> Person | None:
+    """Return who sent the request, if somebody is signed in."""
+    return await sessions.person(security.SESSION.read(request), address(request))
 
 
 def browser(request: Asked) -> Browser:
@@ -52,12 +59,12 @@ def site(request: Asked) -> Site:
 
 def answer(request: Asked, credential: str) -> Answer:
     """Return what a passkey answered, with the challenge that this browser was given."""
-    return Answer(site(request), security.challenge(request), credential, address(request))
+    return Answer(site(request), security.CHALLENGE.read(request), credential, address(request))
 
 
 def options_response(request: Asked, options: str, ticket: str) -> Response[bytes]:
     """Return options, which are JSON; the browser keeps the ticket of their challenge."""
     headers = dict(security.HEADERS)
     response = Response(options.encode(), media_type="application/json", headers=headers)
-    security.set_challenge(response, request, ticket, PATIENCE)
+    security.CHALLENGE.write(response, request, ticket, PATIENCE)
     return response

@@ -32,8 +32,8 @@ from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
-from leadwire.interfaces.web.public_pages import CREDENTIAL, answer
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
+from leadwire.interfaces.web.public_pages import CREDENTIAL, answer, signed_in
 
 Needed = Role | Literal["operator"]
 Body = Callable[..., Awaitable[PageResponse]]
@@ -167,7 +167,7 @@ def _parameters(context: PageContext, path: str) -> dict[str, str]:
 
 async def _page_context(request: "Request[Any, Any, Any]", role: Needed, path: str) -> PageContext | str:
     """Return the context of the request, or the page to visit first: to sign in, or to add a second factor."""
-    me = await sessions.person(security.session_token(request), address(request))
+    me = await signed_in(request)
     if me is None:
         return SIGN_IN
     set_workspace(me.workspace, me.user_id)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from litestar import Request, Response
+from msgspec import Struct
 
 from leadwire.infrastructure import settings
 from leadwire.interfaces.http import client_network
@@ -65,19 +66,37 @@ def public_url(request: "Request[Any, Any, Any]") -> str:
     return found or f"{client_network.scheme(request.scope)}://{request.headers.get('host', 'localhost')}"
 
 
-def session_token(request: "Request[Any, Any, Any]") -> str | None:
-    """Return the session's token from the cookie, if the browser sent one."""
-    return request.cookies.get(_cookie(request))
+class Cookie(Struct, frozen=True):
+    """What a browser keeps for us. `of` tells it from our others; one that is `strict` comes from no other site."""
+
+    of: str
+    same_site: Literal["lax", "strict"] = "lax"
+
+    def read(self, request: "Request[Any, Any, Any]") -> str:
+        """Return what the browser sent, else an empty string."""
+        return request.cookies.get(self._name(request), "")
+
+    def write(self, response: "Response[Any]", request: "Request[Any, Any, Any]", value: str, life: int = 0) -> None:
+        """Have the browser keep a value for `life` seconds; without, it is deleted."""
+        name, secure = self._name(request), _encrypted(request)
+        response.set_cookie(name, value, max_age=life, path="/", httponly=True, samesite=self.same_site, secure=secure)
+
+    def _name(self, request: "Request[Any, Any, Any]") -> str:
+        return f"{'__Host-' if _encrypted(request) else ''}leadwire{self.of}"
 
 
-def set_session(response: "Response[Any]", request: "Request[Any, Any, Any]", token: str) -> None:
-    """Have the browser keep a session's token; an empty one is deleted."""
-    _set(response, request, "", token, settings.get().session_life if token else 0)
+SESSION: Final = Cookie("")
+SIGN_ON: Final = Cookie("-sso")
+"""What is kept of a single sign-on under way, until the browser comes back from another site."""
+CHALLENGE: Final = Cookie("-passkey", "strict")
+"""The ticket of the challenge that this browser was given for a passkey."""
+BROWSER: Final = Cookie("-browser")
+"""What this browser is known by: random, and the same until its cookies are deleted. It opens nothing."""
 
 
 def browser_mark(request: "Request[Any, Any, Any]") -> str:
-    """Return what this browser is known by: random, and the same until its cookies are deleted. It opens nothing."""
-    known: str = request.cookies.get(_cookie(request, "-browser")) or request.state.get("mark", "")
+    """Return what this browser is known by from now on."""
+    known: str = BROWSER.read(request) or request.state.get("mark", "")
     if not known:
         request.state["mark"] = known = secrets.token_urlsafe(16)
     return known
@@ -85,39 +104,7 @@ def browser_mark(request: "Request[Any, Any, Any]") -> str:
 
 def set_browser_mark(response: "Response[Any]", request: "Request[Any, Any, Any]") -> None:
     """Have the browser keep what it is known by."""
-    _set(response, request, "-browser", browser_mark(request), _KNOWN)
-
-
-def flow(request: "Request[Any, Any, Any]") -> str | None:
-    """Return what the browser keeps of a single sign-on under way."""
-    return request.cookies.get(_cookie(request, "-sso"))
-
-
-def set_flow(response: "Response[Any]", request: "Request[Any, Any, Any]", text: str, life: int = 0) -> None:
-    """Have the browser keep that for `life` seconds. Not `strict`: it comes back from another site."""
-    _set(response, request, "-sso", text, life)
-
-
-def challenge(request: "Request[Any, Any, Any]") -> str:
-    """Return the ticket of the challenge that this browser was given for a passkey, else an empty string."""
-    return request.cookies.get(_cookie(request, "-passkey"), "")
-
-
-def set_challenge(response: "Response[Any]", request: "Request[Any, Any, Any]", ticket: str, life: int) -> None:
-    """Have the browser keep the ticket of a challenge for `life` seconds."""
-    _set(response, request, "-passkey", ticket, life, "strict")
-
-
-def _cookie(request: "Request[Any, Any, Any]", of: str = "") -> str:
-    return f"{'__Host-' if _encrypted(request) else ''}leadwire{of}"
-
-
-def _set(
-    response: "Response[Any]", request: "Request[Any, Any, Any]", of: str, value: str, life: int,
-    same_site: Literal["lax", "strict"] = "lax",
-) -> None:  # fmt: skip
-    name, secure = _cookie(request, of), _encrypted(request)
-    response.set_cookie(name, value, max_age=life, path="/", httponly=True, samesite=same_site, secure=secure)
+    BROWSER.write(response, request, browser_mark(request), _KNOWN)
 
 
 def _encrypted(request: "Request[Any, Any, Any]") -> bool:

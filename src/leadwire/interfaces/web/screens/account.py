@@ -1,5 +1,6 @@
 """Sign in, sign out, the one-time link to an account, confirming that it is you; and one's own account."""
 
+from collections.abc import Awaitable
 from typing import Final
 
 import segno
@@ -17,46 +18,38 @@ from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import public_pages as public
 from leadwire.interfaces.web import routes, security
-from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
+from leadwire.interfaces.web.forms import Form, parsed
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.routes import action, check_again, screen
 
 
 @get(routes.SIGN_IN)
 async def sign_in(request: public.Asked) -> PageResponse:
     """The form. Who is signed in already goes on, unless they have an invitation."""
-    onward = security.local(request.query_params.get("next", "/"))
-    invitation = request.query_params.get("join", "")
-    me = await sessions.person(security.session_token(request), address(request))
-    if not invitation and me and networks.allow(client_network.address(request.scope), me.networks):
-        return redirect(onward)
-    return await _sign_in_form(request, onward, invitation)
+    query, me = parsed(request.scope["query_string"]), await public.signed_in(request)
+    if not query.text("join") and me and networks.allow(client_network.address(request.scope), me.networks):
+        return redirect(_onward(query))
+    return await _sign_in_form(request, query)
 
 
 @route(routes.SIGN_IN, http_method=HttpMethod.POST, status_code=200)
 async def signed_in(request: public.Asked) -> PageResponse:
     """A new session, or the question for the second factor."""
     form = await public.sent_form(request)
-    onward, email, invitation = security.local(form.text("next") or "/"), form.text("email"), form.text("join")
+    login = form.raw("password"), public.browser(request), form.text("join")
     try:
-        login = form.raw("password"), public.browser(request), invitation
-        token, code_wanted = await accounts.sign_in(email, *login)
+        token, code_wanted = await accounts.sign_in(form.text("email"), *login)
     except DomainError as refusal:
-        return await _sign_in_form(request, onward, invitation, email, refusal)
-    if code_wanted:
-        return public.form_page(request, "public/code.html", onward=onward, ticket=token, join=invitation)
-    return await public.go_on(request, token, onward)
+        return await _sign_in_form(request, form, refusal)
+    return _code_form(request, form, token) if code_wanted else await public.go_on(request, token, _onward(form))
 
 
 @route(routes.CODE, http_method=HttpMethod.POST, status_code=200)
 async def code_given(request: public.Asked) -> PageResponse:
     """A new session, after the password and the code."""
     form = await public.sent_form(request)
-    onward, ticket, invitation = security.local(form.text("next") or "/"), form.text("ticket"), form.text("join")
-    try:
-        token = await accounts.give_code(ticket, form.text("code"), public.browser(request), invitation)
-    except DomainError as refusal:
-        return public.form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket, join=invitation)
-    return await public.go_on(request, token, onward)
+    code = form.text("ticket"), form.text("code")
+    return await _finish(request, form, accounts.give_code(*code, public.browser(request), form.text("join")))
 
 
 @get(routes.PASSKEY)
@@ -69,15 +62,8 @@ async def challenge(request: public.Asked) -> PageResponse:
 async def passkey_given(request: public.Asked) -> PageResponse:
     """A new session, by a passkey alone or after the password."""
     form = await public.sent_form(request)
-    onward, ticket, invitation = security.local(form.text("next") or "/"), form.text("ticket"), form.text("join")
-    answer = public.answer(request, form.raw(public.CREDENTIAL))
-    try:
-        token = await accounts.give_passkey(answer, ticket, public.browser(request), invitation)
-    except DomainError as refusal:
-        if ticket:
-            return public.form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket, join=invitation)
-        return await _sign_in_form(request, onward, invitation, form.text("email"), refusal)
-    return await public.go_on(request, token, onward)
+    answer = public.answer(request, form.raw(public.CREDENTIAL)), form.text("ticket")
+    return await _finish(request, form, accounts.give_passkey(*answer, public.browser(request), form.text("join")))
 
 
 @get("/join/{token:str}")
@@ -172,11 +158,7 @@ async def switch_on(context: PageContext) -> PageResponse:
 
 
 @action(
-    "/account/second-factor/remove",
-    role="viewer",
-    shown_on=account,
-    confirmed=True,
-    audit="user.second_factor_removed",
+    "/account/second-factor/remove", role="viewer", shown_on=account, confirmed=True, audit="user.second_factor_removed"
 )
 async def switch_off(context: PageContext) -> PageResponse:
     context.entry.subject = context.me.user_id
@@ -230,18 +212,33 @@ def _login(context: PageContext) -> str:
     return context.me.login_id
 
 
-async def _sign_in_form(
-    request: public.Asked, onward: str, invitation: str = "", email: str = "", refusal: DomainError | None = None
-) -> PageResponse:
-    offer = await reads.offer(invitation) if invitation else None
-    email = email or (offer["email"] if offer else "") or ""
-    return public.form_page(
-        request, "public/sign_in.html", refusal, onward=onward, email=email, join=invitation, offer=offer
-    )
+def _onward(form: Form) -> str:
+    return security.local(form.text("next") or "/")
+
+
+async def _finish(request: public.Asked, form: Form, signing_in: Awaitable[str]) -> PageResponse:
+    """Go on under the new session, or ask again: with a ticket of the password for the second factor."""
+    try:
+        return await public.go_on(request, await signing_in, _onward(form))
+    except DomainError as refusal:
+        ticket = form.text("ticket")
+        return _code_form(request, form, ticket, refusal) if ticket else await _sign_in_form(request, form, refusal)
+
+
+def _code_form(request: public.Asked, form: Form, ticket: str, refusal: DomainError | None = None) -> PageResponse:
+    values = {"onward": _onward(form), "ticket": ticket, "join": form.text("join")}
+    return public.form_page(request, "public/code.html", refusal, **values)
+
+
+async def _sign_in_form(request: public.Asked, form: Form, refusal: DomainError | None = None) -> PageResponse:
+    offer = await reads.offer(form.text("join")) if form.text("join") else None
+    email = form.text("email") or (offer["email"] if offer else "") or ""
+    values = {"onward": _onward(form), "email": email, "join": form.text("join"), "offer": offer}
+    return public.form_page(request, "public/sign_in.html", refusal, **values)
 
 
 async def _join_form(request: public.Asked, refusal: DomainError | None = None, **said: str) -> PageResponse:
-    token, me = request.path_params["token"], await sessions.person(security.session_token(request), address(request))
+    token, me = request.path_params["token"], await public.signed_in(request)
     values = {"offer": await reads.offer(token), "email": "", "name": "", "token": token, "me": me, **said}
     return public.form_page(request, "public/join.html", refusal, **values)
 

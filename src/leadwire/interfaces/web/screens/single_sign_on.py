@@ -7,7 +7,7 @@ from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts.domains import reads as domains
-from leadwire.domain.accounts.schema import ROLES, Person, Role
+from leadwire.domain.accounts.schema import ROLES, Role
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sso import changes, checks, reads
@@ -22,7 +22,7 @@ from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
-from leadwire.interfaces.web.public_pages import Asked, browser, go_on, sent_form
+from leadwire.interfaces.web.public_pages import Asked, browser, go_on, sent_form, signed_in
 from leadwire.interfaces.web.routes import action, screen
 
 FIND: Final = "/sign-in/sso"
@@ -52,7 +52,7 @@ async def begin(request: Asked) -> PageResponse:
     """On to the provider; also where a provider's own page of applications leads. With `confirm` to sign in anew."""
     await _count(request)
     provider = await _provider(request)
-    onward, me = security.local(request.query_params.get("next", "/")), await _signed_in(request)
+    onward, me = security.local(request.query_params.get("next", "/")), await signed_in(request)
     session = me.session_id if me and me.provider == provider.id and "confirm" in request.query_params else ""
     if me and not session and request.headers.get("sec-fetch-site") == "cross-site":
         # Another site must not turn the person here into somebody else: they are asked.
@@ -63,7 +63,7 @@ async def begin(request: Asked) -> PageResponse:
     except SignOnRefused as refusal:
         return _refused(request, provider.id, refusal)
     response = Response(None, status_code=303, headers={"Location": to})
-    security.set_flow(response, request, cookie, flows.PATIENCE)
+    security.SIGN_ON.write(response, request, cookie, flows.PATIENCE)
     return response
 
 
@@ -77,11 +77,11 @@ async def come_back(request: Asked) -> PageResponse:
         query = dict(pairs)
         if len(query) != len(pairs):
             raise SignOnRefused("malformed_answer", "a parameter comes twice")
-        flow = flows.opened(security.flow(request), provider.id, query.get("state", ""))
+        flow = flows.opened(security.SIGN_ON.read(request), provider.id, query.get("state", ""))
         await sso.use_once(provider, f"state {flow.state}")
         claims = await flows.finish(provider, flow, _callback(request, provider.id), query)
         if flow.session:
-            me = await _signed_in(request)
+            me = await signed_in(request)
             if me is None or me.session_id != flow.session:
                 raise SignOnRefused("too_old")
             await sso.confirm(provider, claims, me)
@@ -94,7 +94,7 @@ async def come_back(request: Asked) -> PageResponse:
             fault = getattr(refusal, "fault", refusal.code)
             tries.failed([provider.workspace], provider.name, fault, address(request))
         response = _refused(request, provider.id, refusal)
-    security.set_flow(response, request, "")
+    security.SIGN_ON.write(response, request, "")
     return response
 
 
@@ -200,10 +200,6 @@ async def _provider(request: Asked) -> reads.Provider:
     provider = await reads.one(request.path_params["provider_id"].replace("\0", ""))
     set_workspace(provider.workspace)
     return provider
-
-
-async def _signed_in(request: Asked) -> Person | None:
-    return await sessions.person(security.session_token(request), address(request))
 
 
 async def _count(request: Asked) -> None:

@@ -62,12 +62,9 @@ async def test_every_screen_fits_holds_still_and_is_small(visit, door, workspace
     assert faults == [], "\n".join(map(str, faults))
 
 
-@pytest.mark.parametrize("width", [WIDTHS[0], WIDTHS[-1]])
+@pytest.mark.parametrize("width", WIDTHS)
 async def test_axe_finds_nothing_on_any_screen(browser, door, workspace, places, width):
-    """The policy is off for axe-core, which needs eval. What depends on colors is asked once more in the dark.
-
-    `ops.screens --axe` asks everything at all widths.
-    """
+    """The policy is off for axe-core, which needs eval. What depends on colors is asked once more in the dark."""
     axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
     found = []
     async with visiting(browser, bypass_csp=True, viewport={"width": width, "height": 844}) as visit:

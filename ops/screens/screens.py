@@ -70,12 +70,6 @@ async def _bot(page: Page) -> None:
     await _first(page, "/bots")
 
 
-async def _format(page: Page) -> None:
-    await _bot(page)
-    await page.goto(f"{page.url}/text")
-    await page.locator("details.format > summary").click()
-
-
 def _step(name: str) -> Way:
     async def way(page: Page) -> None:
         await _bot(page)
@@ -134,7 +128,6 @@ SCREENS: dict[str, Way] = {
     "setup-address": "/webhooks/new",
     "setup-events": _events,
     "setup-enable": _enable,
-    "catalog": "/webhooks/catalog",
     "setup-test": _test,
     "secret": _secret,
     "certificate": _certificate,
@@ -146,7 +139,6 @@ SCREENS: dict[str, Way] = {
     "bot": _bot,
     "bot-question": _step("goal"),
     "bot-decision": _step("route"),
-    "bot-format": _format,
     **{f"bot-{part}": _bot_part(part) for part in ("text", "preview", "look", "knowledge", "versions", "install")},
     "keys": "/keys",
     "team": "/team",

@@ -54,7 +54,7 @@ async def test_why_a_delivery_failed_and_sending_it_again(page, door, workspace,
     receiver.answer = 200
     await changes.enable(workspace, made.id)
     await page.get_by_role("button", name="Send again").click()
-    await expect(page.locator("#delivery .pill.good")).to_have_text("Delivered")  # live
+    await expect(page.locator("#top .pill.good")).to_have_text("Delivered")  # live
     await expect(page.get_by_text("sent again 1")).to_be_visible()
 
 
@@ -77,7 +77,7 @@ async def test_a_key_is_made_used_and_copied(page, door, client):
     key = await page.locator(".secret code").inner_text()
     assert (await client.get("/v1/leads", headers={"Authorization": f"Bearer {key}"})).status_code == 200
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    await page.get_by_role("button", name="Copy the key").click()
+    await page.get_by_role("button", name="Copy it").click()
     await expect(page.locator("#toast")).to_have_text("Copied")
     assert await page.evaluate("navigator.clipboard.readText()") == key
 

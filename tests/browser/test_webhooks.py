@@ -17,9 +17,9 @@ from tests.waiting import eventually
 async def test_a_newcomer_sees_what_would_come_and_the_first_live_event(page, workspace, bot, wire, receiver):
     await make.lead(workspace, bot)
     await page.get_by_role("link", name="Endpoints").click()
-    await page.get_by_role("link", name="Events", exact=True).click()
-    await expect(page.get_by_role("heading", name="lead.created")).to_be_visible()
-    await page.get_by_role("link", name="Endpoints").first.click()
+    async with page.expect_popup() as opened:
+        await page.get_by_role("link", name="Events", exact=True).click()
+    await expect((await opened.value).get_by_role("heading", name="lead.created")).to_be_visible()
     await page.get_by_role("link", name="Add your first endpoint").click()
     await page.get_by_label("Address").fill(receiver.url)
     await page.get_by_role("button", name="Next").click()
@@ -55,7 +55,7 @@ async def test_support_finds_out_why_a_webhook_failed_and_resends_it(page, door,
 
     receiver.answer = 200
     await page.get_by_role("button", name="Retry now").click()
-    await expect(page.locator("#delivery .head .pill")).to_have_text("Delivered")
+    await expect(page.locator("#top .pill")).to_have_text("Delivered")
     await page.get_by_text("Send again", exact=True).click()
     await page.get_by_role("button", name="Send it again").click()
     again = (await receiver.received(3))[2]

@@ -18,9 +18,7 @@ async def noted(workspace: str, actor: str, action: str, subject: str = "", deta
 
 
 def entries(page: str) -> list[tuple[str, str]]:
-    return re.findall(
-        r'<th scope="row" class="cut" title="[^"]*">([^<]*)</th><td data-label="Did"><code>([^<]*)</code>', page
-    )
+    return re.findall(r'<th scope="row" class="cut" title="[^"]*">([^<]*)</th><td><code>([^<]*)</code>', page)
 
 
 async def test_newest_first_of_one_person_or_one_kind(admin, workspace):

@@ -4,11 +4,9 @@ import re
 from typing import get_args
 
 import pytest
-from markupsafe import escape
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, reads
-from leadwire.domain.bots.builder import blocks
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.check import onward
 from leadwire.domain.bots.flow.expressions import DERIVED
@@ -19,7 +17,6 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.infrastructure import db, secret_box
 from leadwire.interfaces.web.flow_picture import picture
-from leadwire.interfaces.web.rendering import coded
 from tests.domain.bots import flow_words
 from tests.domain.bots.flows import shipped
 
@@ -57,26 +54,12 @@ async def test_faults_are_told_with_their_lines_and_the_text_stays(admin, worksp
     assert (await admin.post(f"/bots/{greeter}/draft", data={"source": "x" * 2_000_000})).status_code == 413
 
 
-async def test_the_editor_has_the_format_at_hand(admin, viewer, greeter):
-    page = await admin.open(f"/bots/{greeter}/text")
-    [told] = re.findall(r'<details class="format">.+?</details>', page, re.DOTALL)
-    assert "style=" not in told
-    assert "<script" not in told
-    for part in flow_words.parts():
-        heading = f'<h3 id="format-{part.name}">{part.name}</h3>'
-        after = told.partition(heading)[2].partition("<h3")[0]
-        assert re.findall(r"<dt><code>(\w+)</code>", after) == [field.name for field in part.fields]
-    for name in (*get_args(Op), *get_args(Input), *DERIVED):
-        assert f"<dt><code>{name}</code></dt>" in told
-    assert "<code>{{name|there}}</code>" in told
-    for block in blocks.offered():
-        assert f"<h4>{escape(block.label)}</h4>" in told
-        assert escape(block.source) in told
-    assert '<details class="format">' in await viewer.open(f"/bots/{greeter}/text")
-
-
-def test_what_stands_between_backticks_is_code_and_nothing_is_markup():
-    assert coded("<b> `x < y` & `z`") == "&lt;b&gt; <code>x &lt; y</code> &amp; <code>z</code>"
+async def test_the_editor_leads_to_the_format(admin, viewer, greeter):
+    for one in (admin, viewer):
+        assert 'href="/docs/flows"' in await one.open(f"/bots/{greeter}/text")
+    page = await viewer.open("/docs/flows")
+    for name in (*(part.name for part in flow_words.parts()), *get_args(Op), *get_args(Input), *DERIVED):
+        assert f"<code>{name}</code>" in page
 
 
 async def test_a_draft_kept_under_older_rules_can_be_tried_and_says_what_is_wrong_now(admin, greeter):

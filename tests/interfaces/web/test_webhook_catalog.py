@@ -20,9 +20,10 @@ def test_every_kind_is_in_the_catalog_once():
     assert all(one.title and one.about and one.data for group in catalog.GROUPS.values() for one in group)
 
 
-async def test_the_catalog_is_everybodys(viewer):
-    page = await viewer.open("/webhooks/catalog")
-    assert all(f'id="{kind}"' in page for kind in EVERY_KIND)
+async def test_endpoints_lead_to_the_catalog(viewer):
+    assert 'href="/docs/event-catalog"' in await viewer.open("/webhooks")
+    page = await viewer.open("/docs/event-catalog")
+    assert all(f"<code>{kind}</code>" in page for kind in EVERY_KIND)
 
 
 async def test_what_would_have_been_sent_is_counted_with_examples(admin, workspace, bot):

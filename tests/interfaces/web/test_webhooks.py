@@ -336,8 +336,8 @@ async def test_figures_are_of_what_was_attempted(admin, workspace, bot, wire, re
     assert (known.delivered, known.failed, known.share, known.waiting) == (1, 1, 0.5, 1)
     assert known.last_outcome == "http_5xx"
     page = await admin.open("/")
-    assert "50.00 % of the attempts delivered" in page
-    assert "1 waiting" in page
+    assert "<dt>Attempts delivered</dt><dd>50.00 %</dd>" in page
+    assert "<dt>Waiting</dt><dd>1<small>next " in page
     assert known.next_at is not None
     assert len(known.hours) == 24
     assert await stats.of(await accounts.create_workspace("Other"), [made.id]) == {}

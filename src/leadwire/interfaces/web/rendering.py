@@ -66,7 +66,7 @@ def environment() -> jinja2.Environment:
     jinja.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
     jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     jinja.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
-    filters = (ago, waits, lasting, brief, coded, linked, pretty, count, percent, host, charts.ms, charts.short)
+    filters = (ago, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
     jinja.filters |= {
         one.__name__: one
         for one in (*filters, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
@@ -125,12 +125,6 @@ def brief(ident: str) -> Markup:
     """An id that people can tell apart: its kind and its last letters; the whole of it on hover."""
     kind, _, rest = ident.partition("_")
     return Markup('<span title="{}">{}_…{}</span>').format(ident, kind, rest[-6:])
-
-
-def coded(text: str) -> Markup:
-    """A text in which what stands between backticks is code."""
-    parts = text.split("`")
-    return Markup().join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
 def linked(text: str) -> Markup:

@@ -11,7 +11,6 @@ from leadwire.domain.bots.flow.parse import LARGEST, checked, read
 from leadwire.domain.bots.schema import BotDetail
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Conflict
-from leadwire.interfaces.web import flow_reference
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
@@ -35,8 +34,6 @@ async def text(context: PageContext, bot_id: str) -> PageResponse:
         source=source,
         flaws=_lines(source, flaws),
         theirs=theirs,
-        format=flow_reference.tables(),
-        blocks=blocks.offered(),
         published=await published(context.workspace, bot),
         saver=await saver(context, bot),
     )

@@ -127,5 +127,7 @@ async def embed(context: PageContext, bot_id: str) -> PageResponse:
 async def make_identity_secret(context: PageContext, bot_id: str) -> PageResponse:
     """What the website signs identities with, on the one page that ever shows it."""
     secret = await changes.make_identity_secret(context.workspace, bot_id)
-    bot = await reads.detail(context.workspace, bot_id)
-    return await context.render("bots/identity.html", 201, tab="install", bot=bot, secret=secret)
+    crumbs = [("/bots", "Bots"), (f"/bots/{bot_id}/install", (await reads.detail(context.workspace, bot_id)).name)]
+    besides = "Your server signs with it; what was signed with the one before is refused from now on."
+    values = {"title": "The secret is ready", "crumbs": crumbs, "besides": besides, "curl": "", "secret": secret}
+    return await context.render("once.html", 201, **values)

@@ -35,7 +35,7 @@ async def conversation(context: PageContext, conversation_id: str) -> PageRespon
         "conversations/one.html",
         conversation=one,
         blocked=await bots.has_blocked(context.workspace, one.id),
-        about=one.metadata,
+        visit=one.metadata,
         rating=await reads.rating(context.workspace, one.id),
         variables=reads.variables(one),
         events=events,

@@ -19,6 +19,7 @@ from leadwire.domain.webhooks import (
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import Form, wrong
 from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
@@ -191,8 +192,10 @@ async def rotate(context: PageContext, endpoint_id: str, step: str) -> PageRespo
 async def make_token(context: PageContext, endpoint_id: str) -> PageResponse:
     """The receiver's token, on the one page that ever shows it."""
     token = await receivers.make_token(context.workspace, endpoint_id)
-    shown = await reads.endpoint(context.workspace, endpoint_id)
-    return await context.render("webhooks/token.html", 201, endpoint=shown, token=token)
+    curl = f"curl -s -H 'Authorization: Bearer {token}' '{security.public_url(context.request)}/receiver/v1/checkpoint'"
+    way = {"crumbs": [("/webhooks", "Endpoints"), (f"/webhooks/{endpoint_id}", "The endpoint")], "curl": curl}
+    besides = "The one before it is refused from now on."
+    return await context.render("once.html", 201, title="The receiver's token", secret=token, besides=besides, **way)
 
 
 @screen("/webhooks/{endpoint_id}/certificate", role="admin", confirmed=True)

@@ -13,6 +13,7 @@ from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.jobs import reads as jobs
+from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
@@ -80,7 +81,9 @@ def _lives() -> dict[str, str]:
 async def _revealed(context: PageContext, key_id: str, secret: str) -> PageResponse:
     """The one page that ever shows it: never in an address, never kept by the browser."""
     (key,) = [one for one in await reads.listed(context.workspace) if one.id == key_id]
-    return await context.render("keys/made.html", 201, key=key, secret=secret)
+    curl = f"curl -s -H 'Authorization: Bearer {secret}' '{security.public_url(context.request)}/v1/leads?limit=1'"
+    way = {"crumbs": [("/keys", "API keys")], "besides": ""}
+    return await context.render("once.html", 201, title=f"“{key.name}” is ready", secret=secret, curl=curl, **way)
 
 
 @screen("/audit", role="admin")

@@ -91,9 +91,3 @@ async def _choose(context: PageContext, url: str) -> PageResponse:
     return await context.render(
         "webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies(), counts=known.counts, most=preview.MOST
     )
-
-
-@screen("/webhooks/catalog")
-async def catalog(context: PageContext) -> PageResponse:
-    """Every event there is: what it means, when it is sent, and a sample."""
-    return await context.render("webhooks/catalog.html", samples=samples.bodies())

@@ -86,6 +86,11 @@ async def holders() -> list[Holder]:
     return [Holder(*row) for row in await _STATEMENTS["holders"].rows()]
 
 
+async def dead_rows() -> dict[str, float]:
+    """Return how many rows vacuum has yet to remove from each table of open work."""
+    return {row["label"]: row["value"] for row in await _STATEMENTS["held"].rows() if row["gauge"] == "dead"}
+
+
 async def update() -> None:
     """Look it up and show it. Raise what the database raises."""
     async with db.transaction():

@@ -6,7 +6,7 @@ Tables are declared and migrated by Piccolo. Statements are in `statements.py`.
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -100,7 +100,10 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
     if indexes_only:
         DB.config["server_settings"] |= _INDEXES_ONLY
     hosts = Hosts(url)
-    await DB.start_connection_pool(min_size=min(size, 2), max_size=size, connect=hosts.connect, **_options())
+    await DB.start_connection_pool(
+        min_size=min(size, 2), max_size=size, max_inactive_connection_lifetime=0, max_queries=10**9,
+        statement_cache_size=256, connect=hosts.connect, init=prepare,
+    )  # fmt: skip
     if role != "maintenance" and DB.connections:
         hosts.pool = DB.connections
         DB.watching = asyncio.create_task(watch(DB.connections, hosts))
@@ -118,16 +121,6 @@ async def close_pool() -> None:
 def pool_use() -> dict[str, int]:
     """How many connections are in each state, as `Pool.use` says; nothing when there is no pool."""
     return DB.connections.use() if DB.connections else {}
-
-
-async def host_roles(url: str) -> dict[str, str]:
-    """What each of several hosts in an address is, by its name: `primary`, `standby`, or why it cannot be told."""
-    return await Hosts(url).roles()
-
-
-def refused(seconds: float) -> Mapping[str, int]:
-    """How often the server has refused to write within the last seconds, by the name of the error."""
-    return DB.refused(seconds)
 
 
 async def rows(sql: str, *args: Any) -> list[Row]:
@@ -189,12 +182,6 @@ def after_commit(hook: Callable[[], None]) -> None:
         hook()
     else:
         hooks.append(hook)
-
-
-def _options() -> dict[str, Any]:
-    """What both pools have in common."""
-    never: dict[str, Any] = {"max_inactive_connection_lifetime": 0, "max_queries": 10**9}
-    return never | {"statement_cache_size": 256, "init": prepare}
 
 
 async def prepare(connection: asyncpg.Connection) -> None:

@@ -36,7 +36,7 @@ Gauge(
     "writes_refused",
     f"Changes that PostgreSQL has refused this process within {_MINUTE:g} s; QueryCanceledError: they took too long.",
     "reason",
-    read=lambda: {(reason,): float(count) for reason, count in db.refused(_MINUTE).items()},
+    read=lambda: {(reason,): float(count) for reason, count in db.DB.refused(_MINUTE).items()},
 )
 
 _TEXT: Final = b"text/plain; version=0.0.4; charset=utf-8"
@@ -84,7 +84,7 @@ class Health:
         wrong = {name: said for name, said in zip(self._checks, answers, strict=True) if said}
         if self.stopping():
             wrong["process"] = "stopping"
-        if refused := db.refused(_REFUSED_FOR):
+        if refused := db.DB.refused(_REFUSED_FOR):
             wrong["writes"] = f"refused by PostgreSQL: {', '.join(refused)}"
         status: Status = "unready" if wrong else "ok"
         if wrong and wrong.keys() <= {"redis", "writes"} and not self._needs_redis:

@@ -8,8 +8,9 @@ from leadwire.delivery.monitoring import holders
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.workspaces import usage
-from leadwire.infrastructure import clock, db
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.db import pooler
+from leadwire.infrastructure.db.hosts import Hosts
 from leadwire.infrastructure.db.migrations import FOREIGN_FIX, difference, foreign
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import OperatorError
@@ -150,7 +151,7 @@ async def background() -> Finding:
 async def _hosts(url: str) -> Finding:
     """Whether each host of the address is a primary or a standby, and one of them the primary."""
     about = "PostgreSQL hosts"
-    roles = await db.host_roles(url)
+    roles = await Hosts(url).roles()
     if not roles:
         return Finding(about, "ok", "one")
     primaries = sum(role == "primary" for role in roles.values())

@@ -17,7 +17,7 @@ _AGAIN: Final = 0.3  # seconds
 _MOST_DEAD: Final = 500_000  # rows
 _LEAST_FREE: Final = 0.1  # of a disk
 
-_PATIENCE, _TABLES, _FILL, _ARCHIVER, _DEAD, _AGE = named(__file__, "patience tables fill archiver dead age")
+_PATIENCE, _TABLES, _FILL, _ARCHIVER, _AGE = named(__file__, "patience tables fill archiver age")
 
 
 class _GivenBack(Exception):
@@ -66,8 +66,8 @@ async def space() -> Finding:
 
 async def dead_rows() -> Finding:
     """Whether vacuum keeps up with the tables of open work, which are read all the time."""
-    (row,) = await _DEAD.rows()
-    return unless(row["dead"] > _MOST_DEAD, "dead rows", f"{row['name']}: {row['dead']:,}", table=row["name"])
+    dead, table = max((dead, table) for table, dead in (await holders.dead_rows()).items())
+    return unless(dead > _MOST_DEAD, "dead rows", f"{table}: {dead:,.0f}", table=table)
 
 
 async def search() -> Finding:

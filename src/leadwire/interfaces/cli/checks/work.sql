@@ -13,9 +13,5 @@ CREATE TEMPORARY TABLE probe ON COMMIT DROP AS SELECT generate_series(1, 50000)
 SELECT last_failed_wal, extract(epoch FROM now() - last_failed_time)::int AS seconds FROM pg_stat_archiver
 WHERE last_failed_time > coalesce(last_archived_time, '-infinity') AND current_setting('archive_mode') <> 'off'
 
--- dead: the table of open work that has the most dead rows
-SELECT relname AS name, n_dead_tup AS dead FROM pg_stat_user_tables
-WHERE relname IN ('delivery', 'job', 'outbox', 'webhook_endpoint') ORDER BY n_dead_tup DESC LIMIT 1
-
 -- age: the oldest database, in transactions
 SELECT datname, age(datfrozenxid) AS age FROM pg_database ORDER BY age DESC LIMIT 1

@@ -35,7 +35,6 @@ class Collected(defaultdict[K, V]):
             self._due = asyncio.get_running_loop().call_later(self._every, self._start)
 
     async def flush(self) -> None:
-        """Write what was collected."""
         collected = dict(self)
         self.clear()
         if not collected:

@@ -35,7 +35,6 @@ class Bucket(msgspec.Struct):
     spent: int = 0
 
     def take(self, now: float, rate: float, burst: float) -> bool:
-        """Take one if there is one."""
         if now > self.at:  # a request that waited for its key may come with an older time than the last one
             self.tokens = min(burst, self.tokens + (now - self.at) * rate)
             self.at = now

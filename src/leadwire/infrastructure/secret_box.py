@@ -105,7 +105,6 @@ def _column(at: str) -> str:
 
 @functools.cache
 def get() -> SecretBox:
-    """The secret box of this process."""
     chosen = settings.get()
     return SecretBox(chosen.secret_key or (_generated(chosen),))
 

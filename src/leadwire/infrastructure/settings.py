@@ -122,7 +122,6 @@ def read_file(path: Path) -> Settings:
 
 @functools.cache
 def get() -> Settings:
-    """The settings of this process."""
     return read(os.environ)
 
 

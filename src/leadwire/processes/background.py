@@ -16,7 +16,6 @@ from leadwire.processes import runtime
 
 
 async def background(settings: Settings) -> None:
-    """Whatever is due."""
     find_kinds()
     health = Health(needs_redis=False, checks={"migrations": missing})
 

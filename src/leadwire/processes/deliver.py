@@ -15,7 +15,6 @@ from leadwire.processes import runtime
 
 
 async def deliver(settings: Settings) -> None:
-    """Streams to receivers."""
     health = Health(needs_redis=True, checks={"migrations": missing, "installation": installation.alone})
 
     async def run(stop: asyncio.Event) -> None:

@@ -13,7 +13,6 @@ from leadwire.processes import runtime
 
 
 async def relay(settings: Settings) -> None:
-    """Outbox to streams."""
     health = Health(needs_redis=True, checks={"migrations": missing, "installation": installation.alone})
 
     async def run(stop: asyncio.Event) -> None:

@@ -23,7 +23,6 @@ _DRAIN: Final = 10  # seconds for requests under way when the API stops
 
 
 async def serve(settings: Settings, listening: socket.socket, more: Sequence[HTTPRouteHandler] = ()) -> None:
-    """The HTTP API on a bound socket, with `more` routes."""
     declared.every()  # now: it reads files
     health = Health(needs_redis=False, checks={"migrations": missing})
     app = create_app(health, more)

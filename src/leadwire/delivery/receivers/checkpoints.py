@@ -65,7 +65,6 @@ async def read(workspace: str, endpoint_id: str, after: int) -> Checkpoint:
 
 
 def _ranges(numbers: Iterable[int]) -> Ranges:
-    """Ascending numbers as ranges."""
     found: Ranges = []
     for number in numbers:
         follows = found and found[-1][1] == number - 1

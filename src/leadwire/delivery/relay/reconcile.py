@@ -81,7 +81,6 @@ async def count_lost(redis: Redis, shards: int, slack: float) -> int:
 
 
 async def _read(redis: Redis, shards: int, slack: float) -> dict[str, Any]:
-    """What the streams hold."""
     now = await _NOW.value()
     found = await streams.states(redis, shards)
     pending = ["".join(map(str, key)) for key in await streams.pending(redis, found)]

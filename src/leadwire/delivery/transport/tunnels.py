@@ -113,7 +113,6 @@ class Tunnels:
         return tunnel
 
     async def aclose(self) -> None:
-        """Close all of them."""
         if self._server:
             self._server.close()
         for task in self._busy:

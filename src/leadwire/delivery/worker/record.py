@@ -72,7 +72,6 @@ async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attem
 
 
 async def _record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
-    """Return those that counted."""
     rows = await _RECORD.rows(**lists(_MADE, map(_made, done)), owner=owner)
     counted = {(event_id, endpoint_id) for event_id, endpoint_id in rows}
     return [attempt for attempt in done if attempt.job.entry.key[:2] in counted]

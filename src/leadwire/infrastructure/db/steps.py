@@ -95,7 +95,6 @@ def line(step: str) -> str:
 
 
 def headline(step: str) -> str:
-    """The beginning of a statement."""
     return line(step)[:80]
 
 

@@ -68,7 +68,6 @@ class Gauge(Collector):
         self._read = lambda: {(): read()}
 
     def values(self) -> Values:
-        """Its present values."""
         return self._read()
 
     def describe(self) -> list[GaugeMetricFamily]:

@@ -30,7 +30,6 @@ class Span:
         self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
     def rename(self, name: str) -> None:
-        """Change its name."""
         self._span.update_name(name)
 
     def annotate(self, attributes: Mapping[str, Any], *, failed: bool = False) -> None:

@@ -219,7 +219,6 @@ def _map(lines: Mapping[str, str]) -> str:
 
 
 def _shown(one: "usage.Usage") -> str:
-    """A workspace as lines."""
     state = f"moved to {one.moved_to or 'another installation'}" if one.state == "moved" else one.state
     lines = [f"{one.name}  {one.id}  {state}, since {one.created_at}", ""]
     for kind, amount in one.amounts.items():

@@ -100,7 +100,6 @@ def _invalid(faults: list[FieldError]) -> Invalid:
 
 
 def pointer(*path: str) -> str:
-    """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + step[:100].replace("~", "~0").replace("/", "~1") for step in path)
 
 

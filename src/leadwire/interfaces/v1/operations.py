@@ -135,7 +135,6 @@ class Operation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in the document."""
         return self.handler.__name__
 
     @property

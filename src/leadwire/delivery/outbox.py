@@ -28,13 +28,9 @@ from leadwire.infrastructure.db.statements import Statement, sql
 
 
 class Xid8(Column):
-    """PostgreSQL's 64-bit transaction id, for which Piccolo has no column."""
+    """PostgreSQL's 64-bit transaction id, for which Piccolo has no column. It takes the name of the class."""
 
     value_type = int
-
-    @property
-    def column_type(self) -> str:
-        return "XID8"
 
 
 class RecordedEvent(Table, db=DB, tablename="event"):

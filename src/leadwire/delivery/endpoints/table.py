@@ -20,14 +20,10 @@ LARGEST_WINDOW: Final = 256
 """Deliveries of an endpoint that may be queued at a time, unless a worker could not hold so many."""
 
 
-class _JSONPath(Column):
-    """PostgreSQL's jsonpath, for which Piccolo has no column."""
+class JSONPath(Column):
+    """PostgreSQL's jsonpath, for which Piccolo has no column. It takes the name of the class."""
 
     value_type = str
-
-    @property
-    def column_type(self) -> str:
-        return "JSONPATH"
 
 
 class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
@@ -49,7 +45,7 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     url = Text()
     events = Array(Text())
     filter = Text(null=True, default=None)  # JSON: what of these events it is sent; null: all
-    filter_path = _JSONPath(null=True, default=None)  # the same, for `passes_filter`
+    filter_path = JSONPath(null=True, default=None)  # the same, for `passes_filter`
     enabled = Boolean(default=False)
     disabled_reason = Text(null=True, default=None)
     secret = Bytea()  # sealed, see secret_box

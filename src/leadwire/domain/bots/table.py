@@ -15,13 +15,9 @@ FAQ_WORDS: Final = """setweight(to_tsvector('english', question), 'A') ||
 
 
 class TsVector(Column):
-    """PostgreSQL's full-text search document, for which Piccolo has no column."""
+    """PostgreSQL's full-text search document, for which Piccolo has no column. It takes the name of the class."""
 
     value_type = str
-
-    @property
-    def column_type(self) -> str:
-        return "TSVECTOR"
 
 
 class Bot(Table, db=DB, tablename="bot"):

@@ -164,20 +164,12 @@ async def _first_attempt(event_id: str, endpoint_id: str) -> Attempt | None:
 
 
 def _line(endpoint: Endpoint) -> str:
+    """What an operator acts on; `--json` has everything."""
     state = "enabled" if endpoint.enabled else f"disabled ({endpoint.disabled_reason or 'not enabled yet'})"
     more = [
-        f"only {endpoint.filter}" if endpoint.filter else "",
-        "ordered" if endpoint.ordered else "",
-        "numbered" if endpoint.numbered else "",
-        "Ed25519" if endpoint.ed25519 else "",
         f"{endpoint.rate_limit} a minute" if endpoint.rate_limit else "",
         "new host" if endpoint.new_host else "",
         f"sends dead letters again since {endpoint.auto_redrive_since}" if endpoint.auto_redrive else "",
-        f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
-        f"shows {endpoint.certificate_subject} until {endpoint.certificate_ends_at}"
-        if endpoint.certificate_ends_at
-        else "",
-        f"next secret staged {endpoint.staged_at}" if endpoint.staged_at else "",
         f"failing since {endpoint.failing_since}" if endpoint.failing_since else "",
         _pause(endpoint.paused_until) if endpoint.paused_until else "",
     ]

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Final, Generic, TypeVar
 
 from litestar import Request
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import Receive, Scope, Send
 from msgspec import Struct
 
 from leadwire.infrastructure import cpu_work, telemetry
@@ -36,10 +36,6 @@ class StreamResponse(JSONResponse[None]):
     def __init__(self, request: "Request[Any, Any, Any]", file: Download[Any]) -> None:
         super().__init__(None)
         self._request, self._file = request, file
-
-    def to_asgi_response(self, *_: Any, **__: Any) -> ASGIApp:  # type: ignore[override]
-        """Return itself."""
-        return self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's
         """Send the file, or as much of it as there is somebody to read it."""

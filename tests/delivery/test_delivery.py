@@ -41,7 +41,7 @@ async def test_a_change_reaches_its_receiver_signed(workspace, bot, wire, receiv
     assert delivery.headers["x-service-attempt"] == "1"
     assert await states() == {"delivered": 1}
     assert await broken(wire) == []
-    assert [load.length for load in await streams.states(wire.redis, 4)] == [0, 0, 0, 0, 0]
+    assert [load.length for load in await streams.states(wire.redis, 4)] == [0, 0, 0, 0]
 
 
 async def test_the_time_of_a_webhook_is_the_databases(workspace, bot, wire, receiver):

@@ -101,9 +101,14 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
         DB.config["server_settings"] |= _INDEXES_ONLY
     hosts = Hosts(url)
     await DB.start_connection_pool(
-        min_size=min(size, 2), max_size=size, max_inactive_connection_lifetime=0, max_queries=10**9,
-        statement_cache_size=256, connect=hosts.connect, init=prepare,
-    )  # fmt: skip
+        min_size=min(size, 2),
+        max_size=size,
+        max_inactive_connection_lifetime=0,
+        max_queries=10**9,
+        statement_cache_size=256,
+        connect=hosts.connect,
+        init=prepare,
+    )
     if role != "maintenance" and DB.connections:
         hosts.pool = DB.connections
         DB.watching = asyncio.create_task(watch(DB.connections, hosts))

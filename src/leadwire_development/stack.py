@@ -145,6 +145,8 @@ class Stack:
                 connection.request("GET", "/health/ready")
                 answer = connection.getresponse()
                 return None if answer.status == HTTPStatus.OK else plain(answer.read().decode(errors="replace"), 300)
+            except ConnectionRefusedError:
+                return "it is still starting"
             except (OSError, http.client.HTTPException) as error:
                 return plain(str(error) or type(error).__name__, 300)
 

@@ -6,6 +6,7 @@ from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 from leadwire_development.stack import Stack
 from leadwire_development.supervisor import Child
+from tests.flows.commands import free_port
 from tests.serving import on_socket
 
 
@@ -42,3 +43,8 @@ async def test_it_waits_while_the_processes_live_says_for_what_and_ends_when_one
         with pytest.raises(OperatorError, match="serve died: out of memory"):
             await stack._ready([serve])
     assert capsys.readouterr().out.count(f"Waiting for the API at {address}: the tables are being made") == 2
+
+
+async def test_an_api_that_does_not_listen_yet_is_still_starting(tmp_path):
+    stack = Stack(Settings(data_dir=tmp_path), "127.0.0.1", free_port(), demo=False)
+    assert stack._refusal() == "it is still starting"

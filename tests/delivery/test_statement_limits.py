@@ -1,6 +1,7 @@
 """No statement runs for ever: each role has its limit, the answer is 503, and the engine's loops go on."""
 
 import asyncio
+import contextlib
 import sys
 from asyncio.subprocess import PIPE
 
@@ -9,6 +10,7 @@ import pytest
 from leadwire.delivery.relay import loop, partitions
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.partitions import maintain
+from leadwire.domain.accounts.table import Workspace
 from leadwire.domain.leads import reads as leads
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import engine
@@ -48,6 +50,21 @@ async def test_a_transaction_with_a_slow_statement_is_undone_and_its_connection_
     with db.acting_as("pages"), pytest.raises(db.Canceled):
         await _renamed_slowly()
     assert await db.value("SELECT name FROM workspace") == "Test"
+
+
+@pytest.mark.parametrize("together", [db.transaction, contextlib.nullcontext], ids=["in a transaction", "alone"])
+async def test_a_query_of_piccolos_has_the_limit_and_is_part_of_the_transaction(workspace, monkeypatch, together):
+    monkeypatch.setitem(LIMITS, "pages", 0.5)
+
+    async def act():
+        async with together():
+            await Workspace.update({Workspace.name: "changed"}).where(Workspace.id == workspace)
+            await Workspace.raw(SLOW)
+
+    with db.acting_as("pages"), pytest.raises(db.Canceled):
+        await act()
+    changed = together is contextlib.nullcontext
+    assert await Workspace.select(Workspace.name) == [{"name": "changed" if changed else "Test"}]
 
 
 async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace, bot, wire, receiver, monkeypatch):

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import asyncpg
 from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
+from piccolo.querystring import QueryString
 
 from leadwire.infrastructure.db.pool import Pool
 from leadwire.infrastructure.db.shares import workspace
@@ -137,6 +138,11 @@ class Engine(PostgresEngine):
         """
         since = time.monotonic() - seconds
         return Counter(why for at, why in self._refusals if at > since)
+
+    async def run_querystring(self, querystring: QueryString, in_pool: bool = True) -> list[asyncpg.Record]:
+        if self.connections is None:  # Piccolo's own command line
+            return await super().run_querystring(querystring, in_pool)  # type: ignore[no-any-return]
+        return await self.fetch(*querystring.compile_string(engine_type=self.engine_type))
 
     async def _run_in_pool(self, query: str, args: Sequence[Any] | None = None) -> list[asyncpg.Record]:
         return await self.fetch(query, args or ())

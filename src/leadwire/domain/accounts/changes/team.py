@@ -8,12 +8,14 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
+from piccolo.columns.combination import Where
+
 from leadwire.domain.accounts import joining, keys, quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Role, full_name
 from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
-from leadwire.domain.accounts.table import Invitation
+from leadwire.domain.accounts.table import Invitation, UserAccount, Workspace
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.mail.compose import address as normalized
@@ -29,10 +31,9 @@ _WINDOW: Final = 3600  # seconds
 _TO_ONE: Final = RateLimit("invitations-to", 5, window=_WINDOW)
 _BY_ONE: Final = RateLimit("invitations-of", 100, window=_WINDOW)
 
-_COLLEAGUE, _REPLACE, _NAME, _LOCK_USERS, _REMOVE_USER, _SET_OPERATOR, _SET_NAME = named(
-    __file__, "colleague replace name lock_users remove_user set_operator set_name"
+_COLLEAGUE, _REPLACE, _LOCK_USERS, _PATIENCE, _PATIENT_AGAIN = named(
+    __file__, "colleague replace lock_users patience patient_again"
 )
-_SET_ROLE, _PATIENCE, _PATIENT_AGAIN = named(__file__, "set_role patience patient_again")
 _ADD: Final = insert(*Invitation.all_columns())
 _TRIES: Final = 10
 _LOOK: Final = 0.1  # seconds
@@ -70,7 +71,8 @@ async def invite(
         await quotas.check(workspace, "users", joining.COUNT_PEOPLE, now=now)
         await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
         if email:
-            name, inviter = await _NAME.value(workspace=workspace), "The operator" if by == "operator" else by
+            (name,) = await Workspace.select(Workspace.name).where(Workspace.id == workspace).output(as_list=True)
+            inviter = "The operator" if by == "operator" else by
             values = {"by": inviter, "workspace": name, "role": role, "path": f"/join/{token}", "days": LIFE.days}
             await mail.queue(workspace, "invitation", email, values)
     return token
@@ -109,7 +111,7 @@ async def remove_user(workspace: str, user_id: str) -> str:
             try:
                 await _PATIENCE.rows()
                 email, _ = await _lock_user(workspace, user_id, stays_admin=False)
-                await _REMOVE_USER.rows(workspace=workspace, id=user_id)
+                await UserAccount.delete().where(*_is(workspace, user_id))
                 await _PATIENT_AGAIN.rows()
                 return email
             except (db.Locked, db.Deadlock):
@@ -121,7 +123,7 @@ async def remove_user(workspace: str, user_id: str) -> str:
 async def rename(workspace: str, user_id: str, name: str) -> str | None:
     """Say what a user is called. Return what is kept of it; None: nothing, so that they go by their address."""
     kept = full_name(name)
-    await _SET_NAME.rows(workspace=workspace, id=user_id, name=kept)
+    await UserAccount.update({UserAccount.name: kept}).where(*_is(workspace, user_id))
     return kept
 
 
@@ -129,14 +131,21 @@ async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, st
     """Give a user another role. Return their e-mail address and the role before. Raise NotFound, Conflict."""
     async with db.transaction():
         email, before = await _lock_user(workspace, user_id, stays_admin=role == "admin")
-        await _SET_ROLE.rows(workspace=workspace, id=user_id, role=role)
+        await UserAccount.update({UserAccount.role: role}).where(*_is(workspace, user_id))
         return email, before
 
 
 async def set_operator(workspace: str, user_id: str, *, operator: bool) -> str:
     """Let an admin see all workspaces, or no longer. Return their e-mail address. Raise Conflict when they are none."""
-    none = Conflict("An operator is an admin: let them be one first.")
-    return str((await _SET_OPERATOR.one(none, workspace=workspace, id=user_id, operator=operator))["email_address"])
+    admin = (*_is(workspace, user_id), UserAccount.role == "admin")
+    rows = await UserAccount.update({UserAccount.operator: operator}).where(*admin).returning(UserAccount.email)
+    if not rows:
+        raise Conflict("An operator is an admin: let them be one first.")
+    return str(rows[0]["email"])
+
+
+def _is(workspace: str, user_id: str) -> tuple[Where, Where]:
+    return UserAccount.workspace_id == workspace, UserAccount.id == user_id
 
 
 async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:

@@ -7,26 +7,10 @@ DELETE FROM invitation WHERE workspace_id = :workspace AND email IS NOT DISTINCT
 -- withdraw
 DELETE FROM invitation WHERE workspace_id = :workspace AND id = :invitation_id RETURNING coalesce(email, '')
 
--- name
-SELECT name FROM workspace WHERE id = :workspace
-
 -- lock_users
 -- What refers to them can be written meanwhile.
 SELECT id, email_address, role, break_glass FROM user_account WHERE workspace_id = :workspace ORDER BY id
 FOR NO KEY UPDATE
-
--- remove_user
-DELETE FROM user_account WHERE workspace_id = :workspace AND id = :id
-
--- set_operator
-UPDATE user_account SET operator = :operator WHERE workspace_id = :workspace AND id = :id AND role = 'admin'
-RETURNING email_address
-
--- set_name
-UPDATE user_account SET name = :name WHERE workspace_id = :workspace AND id = :id
-
--- set_role
-UPDATE user_account SET role = :role WHERE workspace_id = :workspace AND id = :id
 
 -- patience
 SELECT set_config('lock_timeout', '200ms', true)

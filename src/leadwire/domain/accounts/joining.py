@@ -7,12 +7,13 @@ that can read the mail. One login of an address can be verified; the others are 
 
 from leadwire.domain.accounts import keys, quotas, reads
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.table import Invitation, Login
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound
 
-COUNT_PEOPLE, _TURN, _USE, _EMAIL, _NAME, _VERIFIED, _SET, _VERIFY, _UNVERIFIED, _VOUCH, _ADD = named(
-    __file__, "count_people turn use email name verified set verify unverified vouch add"
+COUNT_PEOPLE, _TURN, _NAME, _VERIFIED, _UNVERIFIED, _VOUCH, _ADD = named(
+    __file__, "count_people turn name verified unverified vouch add"
 )
 
 
@@ -64,8 +65,8 @@ async def join_anew(token: str, email: str, name: str | None, password_hash: str
     if not bare:
         raise Conflict("You have an account with this address. Sign in with it to join: nobody has two passwords here.")
     user_id = await _use(token, offered, email, name, address, login_id)
-    at = clock.now() if offered["mailed"] else None
-    await _SET.rows(login=login_id or user_id, password=password_hash, at=at)
+    at, login = clock.now() if offered["mailed"] else None, Login.id == (login_id or user_id)
+    await Login.update({Login.password_hash: password_hash, Login.verified_at: at}).where(login)
     return user_id
 
 
@@ -74,14 +75,17 @@ async def join(token: str, login_id: str, address: str) -> str:
 
     Runs in the open transaction. Raise NotFound, Conflict, QuotaExceeded.
     """
-    (email,) = await _EMAIL.one(NotFound("This account has just been removed."), login=login_id)
+    login = await Login.select(Login.email).where(Login.id == login_id).lock_rows("NO KEY UPDATE").first()
+    if login is None:
+        raise NotFound("This account has just been removed.")
+    email = login["email"]
     await _TURN.rows(email=email)
     offered = await offer(token)
     if offered["email"] and offered["email"].lower() != email.lower():
         raise Conflict("This invitation is for another address than that of your account.")
     user_id = await _use(token, offered, email, await _NAME.value(login=login_id), address, login_id)
     if offered["mailed"] and not await _VERIFIED.row(email=email):
-        await _VERIFY.rows(login=login_id, at=clock.now())
+        await Login.update({Login.verified_at: clock.now()}).where(Login.id == login_id)
     return user_id
 
 
@@ -99,6 +103,8 @@ async def vouch(workspace: str, user_id: str, email: str) -> None:
 async def _use(
     token: str, offered: db.Row, email: str, name: str | None, address: str, login_id: str | None = None
 ) -> str:
-    (operator,) = await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
+    used = await Invitation.delete().where(Invitation.hash == keys.digest(token)).returning(Invitation.operator)
+    if not used:
+        raise NotFound("This link has been used.")
     to = offered["workspace_id"], email, offered["role"], address
-    return await add(*to, login_id=login_id, operator=operator, name=name)
+    return await add(*to, login_id=login_id, operator=used[0]["operator"], name=name)

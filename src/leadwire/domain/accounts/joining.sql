@@ -6,24 +6,12 @@ SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
 -- Of several who bring the same address at once, each finds what the one before has made.
 SELECT pg_advisory_xact_lock(hashtextextended('login ' || lower(:email), 0))
 
--- use
-DELETE FROM invitation WHERE hash = :hash RETURNING operator
-
--- email
-SELECT email FROM login WHERE id = :login FOR NO KEY UPDATE
-
 -- name: what somebody is called where they have come to last
 SELECT name FROM user_account WHERE login_id = :login ORDER BY name IS NULL, created_at DESC, id LIMIT 1
 
 -- verified: whose address it is; whether they have nothing to sign in with but a provider
 SELECT id, password_hash IS NULL AND NOT EXISTS (SELECT 1 FROM passkey WHERE user_id = l.id) AS bare
 FROM login l WHERE lower(email) = lower(:email) AND verified_at IS NOT NULL
-
--- set
-UPDATE login SET password_hash = :password, verified_at = :at WHERE id = :login
-
--- verify
-UPDATE login SET verified_at = :at WHERE id = :login
 
 -- unverified
 SELECT l.id FROM login l JOIN user_account u ON u.login_id = l.id

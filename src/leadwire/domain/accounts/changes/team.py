@@ -31,9 +31,7 @@ _WINDOW: Final = 3600  # seconds
 _TO_ONE: Final = RateLimit("invitations-to", 5, window=_WINDOW)
 _BY_ONE: Final = RateLimit("invitations-of", 100, window=_WINDOW)
 
-_COLLEAGUE, _REPLACE, _LOCK_USERS, _PATIENCE, _PATIENT_AGAIN = named(
-    __file__, "colleague replace lock_users patience patient_again"
-)
+_COLLEAGUE, _PATIENCE, _PATIENT_AGAIN = named(__file__, "colleague patience patient_again")
 _ADD: Final = insert(*Invitation.all_columns())
 _TRIES: Final = 10
 _LOOK: Final = 0.1  # seconds
@@ -61,7 +59,7 @@ async def invite(
     async with db.transaction():
         if email and await _COLLEAGUE.row(workspace=workspace, email=email):
             raise Conflict(f"{email} has an account already.")
-        await _REPLACE.rows(workspace=workspace, email=email)
+        await Invitation.delete().where(Invitation.workspace_id == workspace, Invitation.email == email)
         token, now = secrets.token_urlsafe(32), clock.now()
         await _ADD.rows(
             id=ids.new("inv"), workspace_id=workspace, email=email, role=role, operator=operator,
@@ -150,7 +148,9 @@ def _is(workspace: str, user_id: str) -> tuple[Where, Where]:
 
 async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:
     """A user's address and role. Locks the rows of all users, so that the last two admins cannot both be removed."""
-    people = await _LOCK_USERS.rows(workspace=workspace)
+    columns = UserAccount.id, UserAccount.email, UserAccount.role, UserAccount.break_glass
+    users = UserAccount.select(*columns).where(UserAccount.workspace_id == workspace).order_by(UserAccount.id)
+    people = await users.lock_rows("NO KEY UPDATE")  # what refers to them can be written meanwhile
     person = next((row for row in people if row["id"] == user_id), None)
     if person is None:
         raise NotFound("There is no such person in the team.")

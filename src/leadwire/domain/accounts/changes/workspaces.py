@@ -4,23 +4,19 @@ A deletion is in the log of the installation instead: the workspace's own goes w
 """
 
 from collections.abc import Sequence
-from typing import Final
-
-import msgspec
+from typing import Any, Final
 
 from leadwire.domain.accounts import networks as allow_lists
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Quota
+from leadwire.domain.accounts.table import Workspace
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
-_LOCK, _SET_SUSPENDED, _SET_QUOTAS, _NETWORKS, _SET_NETWORKS, _BEGIN_DELETION, _BEGIN_IMPORT = named(
-    __file__, "lock set_suspended set_quotas networks set_networks begin_deletion begin_import"
-)
-_FINISH_IMPORT, _FINISH_MOVE, _LEAVE, _DELETE = named(__file__, "finish_import finish_move leave delete")
+_BEGIN_DELETION, _BEGIN_IMPORT, _FINISH_MOVE, _LEAVE = named(__file__, "begin_deletion begin_import finish_move leave")
 _MOVING: Final = "It is on its way from another installation, or has gone to one: see `leadwire workspaces move`."
 
 
@@ -30,14 +26,15 @@ async def set_suspended(workspace: str, *, suspended: bool) -> bool:
     Raise NotFound; Conflict to resume one that is being deleted.
     """
     async with db.transaction():
-        _, suspended_at, deletion_began_at, move_id, _ = await _locked(workspace)
-        if move_id:
+        row = await _locked(workspace)
+        if row["move_id"]:
             raise Conflict(_MOVING)
-        if deletion_began_at and not suspended:
+        if row["deletion_began_at"] and not suspended:
             raise Conflict("Its deletion has begun: it cannot be resumed.")
-        if bool(suspended_at) == suspended:
+        if bool(row["suspended_at"]) == suspended:
             return False
-        await _SET_SUSPENDED.rows(workspace=workspace, at=clock.now() if suspended else None)
+        at = clock.now() if suspended else None
+        await Workspace.update({Workspace.suspended_at: at}).where(Workspace.id == workspace)
         action = "workspace.suspended" if suspended else "workspace.resumed"
         await audit.record(workspace, "operator", audit.Entry(action, workspace))
     return True
@@ -49,20 +46,21 @@ async def set_quota(workspace: str, quota: Quota, most: int | None) -> None:
     if most is not None and not least <= most <= 2**31 - 1:
         raise Invalid(f"A quota of {quota} is a number from {least} to 2,147,483,647.")
     async with db.transaction():
-        *_, stored = await _locked(workspace)
-        own = quotas.own_quotas(stored)
+        own = quotas.own_quotas((await _locked(workspace))["quotas"])
         before = own.pop(quota, quotas.default(quota))
         if most is not None:
             own[quota] = most
-        await _SET_QUOTAS.rows(workspace=workspace, quotas=msgspec.json.encode(own))
+        await Workspace.update({Workspace.quotas: own}).where(Workspace.id == workspace)
         detail = f"{quota}: {before} -> {quotas.default(quota) if most is None else most}"
         await audit.record(workspace, "operator", audit.Entry("workspace.quota_changed", workspace, detail))
 
 
 async def networks(workspace: str) -> list[str]:
     """Return the networks from which the web area may be used; none: from anywhere. Raise NotFound."""
-    found = await _NETWORKS.one(NotFound(f"There is no workspace {workspace}."), workspace=workspace)
-    return list(found["networks"])
+    row = await Workspace.select(Workspace.networks).where(Workspace.id == workspace).first()
+    if row is None:
+        raise NotFound(f"There is no workspace {workspace}.")
+    return list(row["networks"])
 
 
 async def set_networks(workspace: str, given: Sequence[str], present: str) -> list[str]:
@@ -74,7 +72,7 @@ async def set_networks(workspace: str, given: Sequence[str], present: str) -> li
     if not allow_lists.allow(present, allowed):
         message = f"Your own address, {present}, is not among these: you would lock yourself out."
         raise invalid_field("/networks", "locked_out", message)
-    await _SET_NETWORKS.rows(workspace=workspace, networks=allowed)
+    await Workspace.update({Workspace.networks: allowed}).where(Workspace.id == workspace)
     return allowed
 
 
@@ -82,7 +80,7 @@ async def clear_networks(workspace: str) -> None:
     """Let people use the web area from anywhere: for whoever has locked themselves out. Raise NotFound."""
     async with db.transaction():
         before = await networks(workspace)
-        await _SET_NETWORKS.rows(workspace=workspace, networks=[])
+        await Workspace.update({Workspace.networks: []}).where(Workspace.id == workspace)
         detail = f"networks: {' '.join(before) or 'any'} -> any"
         await audit.record(workspace, "operator", audit.Entry("workspace.networks_changed", workspace, detail))
 
@@ -90,12 +88,13 @@ async def clear_networks(workspace: str) -> None:
 async def begin_deletion(workspace: str) -> None:
     """Suspend a workspace for good. Begun before, nothing changes. Raise NotFound; Conflict for one that comes here."""
     async with db.transaction():
-        name, _, began_at, move_id, _ = await _locked(workspace)
-        if move_id and not began_at:
+        row = await _locked(workspace)
+        if row["deletion_began_at"]:
+            return
+        if row["move_id"]:
             raise Conflict(_MOVING)
-        if not began_at:
-            await _BEGIN_DELETION.rows(workspace=workspace, at=clock.now())
-            await audit.record(None, "operator", audit.Entry("workspace.deletion_began", workspace, name))
+        await _BEGIN_DELETION.rows(workspace=workspace, at=clock.now())
+        await audit.record(None, "operator", audit.Entry("workspace.deletion_began", workspace, row["name"]))
 
 
 async def begin_import(workspace: str) -> None:
@@ -111,7 +110,9 @@ async def begin_import(workspace: str) -> None:
 async def finish_import(workspace: str) -> None:
     """Open a workspace that was imported."""
     async with db.transaction():
-        await _FINISH_IMPORT.rows(workspace=workspace)
+        await Workspace.update({Workspace.suspended_at: None, Workspace.deletion_began_at: None}).where(
+            Workspace.id == workspace
+        )
         await audit.record(workspace, "operator", audit.Entry("workspace.imported", workspace))
 
 
@@ -147,10 +148,16 @@ async def leave(workspace: str, move_id: str, address: str) -> None:
 async def finish_deletion(workspace: str) -> None:
     """Delete the row of a workspace, of which there is nothing else any more. Raise NotFound."""
     async with db.transaction():
-        name, *_ = await _locked(workspace)
-        await _DELETE.rows(workspace=workspace)
+        name = (await _locked(workspace))["name"]
+        await Workspace.delete().where(Workspace.id == workspace)
         await audit.record(None, "operator", audit.Entry("workspace.deleted", workspace, name))
 
 
-async def _locked(workspace: str) -> db.Row:
-    return await _LOCK.one(NotFound(f"There is no workspace {workspace}."), workspace=workspace)
+async def _locked(workspace: str) -> dict[str, Any]:
+    """The row of a workspace; additions wait, see `quotas.check`. Raise NotFound."""
+    columns = (Workspace.suspended_at, Workspace.deletion_began_at, Workspace.move_id, Workspace.quotas)
+    rows = Workspace.select(Workspace.name, *columns).where(Workspace.id == workspace)
+    row = await rows.lock_rows("NO KEY UPDATE").first()
+    if row is None:
+        raise NotFound(f"There is no workspace {workspace}.")
+    return row

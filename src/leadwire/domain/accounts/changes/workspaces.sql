@@ -1,19 +1,3 @@
--- lock
--- Additions wait: see `quotas.check`.
-SELECT name, suspended_at, deletion_began_at, move_id, quotas FROM workspace WHERE id = :workspace FOR NO KEY UPDATE
-
--- set_suspended
-UPDATE workspace SET suspended_at = :at WHERE id = :workspace
-
--- set_quotas
-UPDATE workspace SET quotas = :quotas WHERE id = :workspace
-
--- networks
-SELECT networks FROM workspace WHERE id = :workspace
-
--- set_networks
-UPDATE workspace SET networks = :networks WHERE id = :workspace
-
 -- begin_deletion
 UPDATE workspace SET suspended_at = coalesce(suspended_at, :at), deletion_began_at = :at WHERE id = :workspace
 
@@ -24,9 +8,6 @@ WHERE id = :workspace AND (w.xmin = pg_current_xact_id()::xid
     OR EXISTS (SELECT 1 FROM audit_entry a WHERE a.workspace_id = w.id AND action = 'workspace.import_began'
         AND detail = w.deletion_began_at::text))
 RETURNING deletion_began_at::text, deletion_began_at = now()::timestamptz(3)
-
--- finish_import
-UPDATE workspace SET suspended_at = NULL, deletion_began_at = NULL WHERE id = :workspace
 
 -- begin_move
 -- It may be deleted instead.
@@ -44,6 +25,3 @@ WITH unchained AS (DELETE FROM audit_entry WHERE workspace_id = :workspace AND n
 UPDATE workspace SET move_id = :move_id, moved_to = :address, suspended_at = coalesce(suspended_at, now()),
     deletion_began_at = now()
 WHERE id = :workspace AND deletion_began_at IS NULL RETURNING name
-
--- delete
-DELETE FROM workspace WHERE id = :workspace

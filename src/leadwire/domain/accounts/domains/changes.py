@@ -13,6 +13,7 @@ from leadwire.domain.accounts import notify, quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.domains import reads
 from leadwire.domain.accounts.domains.schema import GRACE, Domain
+from leadwire.domain.accounts.domains.table import EmailDomain
 from leadwire.infrastructure import clock, db, email_address, ids, txt_records
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound, invalid_field
@@ -23,8 +24,8 @@ _PUBLIC_MAIL: Final = frozenset((
     "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "yahoo.com", "icloud.com",
     "me.com", "aol.com", "gmx.de", "gmx.net", "gmx.com", "web.de", "proton.me", "protonmail.com", "mail.com",
 ))  # fmt: skip
-_COUNT, _LOCK, _NOTE, _REMOVE, _RELIES, _ADD = named(__file__, "count lock note remove relies add")
-_CHANGED: Final = "proven_at missing_since taken_over_until checked_at fault check_at"
+_COUNT, _LOCK, _RELIES, _ADD = named(__file__, "count lock relies add")
+_CHANGED: Final = "proven_at missing_since taken_over_until checked_at fault"
 
 
 async def add(workspace: str, text: str) -> str:
@@ -81,8 +82,11 @@ async def check(workspace: str, domain_id: str, actor: str) -> Domain:
 async def remove(workspace: str, domain_id: str) -> str:
     """Remove a domain. Return its name. Raise NotFound; Conflict while a provider relies on it."""
     async with db.transaction():
-        missing = NotFound("There is no such domain.")
-        name = str((await _REMOVE.one(missing, workspace=workspace, id=domain_id))["domain"])
+        domain = EmailDomain.workspace_id == workspace, EmailDomain.id == domain_id
+        rows = await EmailDomain.delete().where(*domain).returning(EmailDomain.domain)
+        if not rows:
+            raise NotFound("There is no such domain.")
+        name = str(rows[0]["domain"])
         if provider := await _RELIES.value(workspace=workspace, domain=name):
             raise Conflict(f"{provider} relies on {name}: take it out there first.")
     return name
@@ -97,8 +101,8 @@ async def _lose(domain: Domain, now: datetime) -> None:
 
 
 async def _note(domain: Domain, now: datetime) -> None:
-    values = {name: getattr(domain, name) for name in _CHANGED.split() if name != "check_at"}
-    await _NOTE.rows(id=domain.id, check_at=domain.next_check(now), **values)
+    values = {name: getattr(domain, name) for name in _CHANGED.split()}
+    await EmailDomain.update(**values, check_at=domain.next_check(now)).where(EmailDomain.id == domain.id)
 
 
 def _told(before: Domain, after: Domain) -> list[str]:

@@ -14,13 +14,12 @@ from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, second_factor, sessions
 from leadwire.domain.accounts.sign_in.changes.passkeys import Answer
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
+from leadwire.domain.accounts.table import Login
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Invalid
 
-_BY_EMAIL, _PASSWORD, _ACCOUNTS, _SET_PASSWORD, _STILL = named(
-    __file__, "by_email password accounts set_password still"
-)
+_BY_EMAIL, _ACCOUNTS, _STILL = named(__file__, "by_email accounts still")
 
 
 async def sign_in(email: str, password: str, browser: Browser, invitation: str = "") -> tuple[str, bool]:
@@ -87,8 +86,8 @@ async def confirm(person: Person, password: str, answer: Answer | None = None) -
     else:
         passwords.KNOWN.check_capacity()
         await tries.count(person.session_id)
-        stored = await _PASSWORD.value(id=person.login_id)
-        if not await passwords.matches(stored, password):
+        login = await Login.select(Login.password_hash).where(Login.id == person.login_id).first()
+        if not await passwords.matches(login["password_hash"] if login else None, password):
             tries.failed([person.workspace], person.email, "wrong password, to confirm", person.address)
             raise Invalid("The password is not right.")
         await tries.forgive(person.session_id)
@@ -101,7 +100,7 @@ async def change_password(person: Person, present: str, new: str) -> None:
     passwords.check(new, person.email)
     hashed = await passwords.digest(new)
     async with audit.transaction(person, "user.password_changed", person.user_id):
-        await _SET_PASSWORD.rows(id=person.login_id, hash=hashed)
+        await Login.update({Login.password_hash: hashed}).where(Login.id == person.login_id)
         await sessions.end_all(person.login_id, but=person.session_id)
         await password_reset.withdraw(person.login_id)
         await notify.tell(person.login_id, "password_changed")

@@ -27,7 +27,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.table import Passkey
+from leadwire.domain.accounts.table import Login, Passkey
 from leadwire.infrastructure import clock, ids, telemetry
 from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -41,7 +41,7 @@ _VERIFIED: Final = AuthenticatorSelectionCriteria(
     resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
 )
 _MALFORMED: Final = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-_LOCK, _KNOWN, _FIND, _USE, _REMOVE = named(__file__, "lock known find use remove")
+_FIND, _USE = named(__file__, "find use")
 _ADD: Final = insert(*Passkey.all_columns(), end="ON CONFLICT (credential_id) DO NOTHING RETURNING id")
 
 
@@ -90,8 +90,12 @@ async def creation_options(person: Person, site: Site) -> tuple[str, str]:
         raise Conflict("You signed in through a provider, which has passkeys of its own. Sign in by password first.")
     challenge, ticket = _challenge("make", person.login_id)
     excluded = [
-        PublicKeyCredentialDescriptor(credential, transports=[AuthenticatorTransport(name) for name in transports])
-        for credential, transports in await _KNOWN.rows(login=person.login_id)
+        PublicKeyCredentialDescriptor(
+            row["credential_id"], transports=[*map(AuthenticatorTransport, row["transports"])]
+        )
+        for row in await Passkey.select(Passkey.credential_id, Passkey.transports).where(
+            Passkey.user_id == person.login_id
+        )
     ]
     options = webauthn.generate_registration_options(
         rp_id=site.host, rp_name="Leadwire", user_id=person.login_id.encode(), user_name=person.email,
@@ -119,8 +123,8 @@ async def add(person: Person, name: str, answer: Answer) -> None:
         raise refused from error
     passkey_id = ids.new("pass")
     async with audit.transaction(person, "passkey.added", passkey_id, name):
-        await _LOCK.rows(login=login_id)
-        if len(await _KNOWN.rows(login=login_id)) >= _MOST:
+        await Login.select(Login.id).where(Login.id == login_id).lock_rows("NO KEY UPDATE")
+        if await Passkey.count().where(Passkey.user_id == login_id) >= _MOST:
             raise Conflict(f"A person has at most {_MOST} passkeys. Remove one first.", code="too_many")
         await _ADD.one(
             Conflict("This passkey is here already."),
@@ -168,8 +172,11 @@ async def owner(answer: Answer) -> str:
 
 async def remove(login_id: str, passkey_id: str) -> str:
     """Remove a passkey of a login. Return its name. Raise NotFound."""
-    missing = NotFound("There is no such passkey.")
-    name = str((await _REMOVE.one(missing, login=login_id, id=passkey_id))["name"])
+    passkey = Passkey.user_id == login_id, Passkey.id == passkey_id
+    rows = await Passkey.delete().where(*passkey).returning(Passkey.name)
+    if not rows:
+        raise NotFound("There is no such passkey.")
+    name = str(rows[0]["name"])
     await notify.tell(login_id, "passkey_removed", name=name)
     return name
 

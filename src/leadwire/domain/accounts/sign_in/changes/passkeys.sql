@@ -1,9 +1,3 @@
--- lock
-SELECT id FROM login WHERE id = :login FOR NO KEY UPDATE
-
--- known
-SELECT credential_id, transports FROM passkey WHERE user_id = :login
-
 -- find: a passkey and whose it is
 SELECT p.id, p.user_id, p.public_key, p.sign_count, {workspaces}, l.email
 FROM passkey p JOIN login l ON l.id = p.user_id WHERE p.credential_id = :credential_id
@@ -13,6 +7,3 @@ FROM passkey p JOIN login l ON l.id = p.user_id WHERE p.credential_id = :credent
 UPDATE passkey SET sign_count = :count, backed_up = :backed_up, last_used_at = :at
 WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :at)
     AND (sign_count < :count OR sign_count = 0 AND :count = 0) RETURNING id
-
--- remove
-DELETE FROM passkey WHERE user_id = :login AND id = :id RETURNING name

@@ -15,6 +15,7 @@ from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
+from leadwire.domain.accounts.table import Login, PasswordReset
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
@@ -28,7 +29,7 @@ _TAKES: Final = 0.5  # seconds until the answer, whatever there was to do
 _WINDOW: Final = 3600  # seconds
 _PER_ADDRESS: Final = RateLimit("password-reset", 3, window=_WINDOW)
 
-_OWNERS, _FIND, _USE, _SET_PASSWORD, _ADD = named(__file__, "owners find use set_password add")
+_OWNERS, _FIND, _ADD = named(__file__, "owners find add")
 
 
 @query()
@@ -76,8 +77,11 @@ async def use(token: str, password: str, browser: Browser) -> str:
     telemetry.set_workspace(workspaces[0])
     hashed = await hashed_for(token, email, password)
     async with db.transaction():
-        await _SET_PASSWORD.rows(id=login_id, password=hashed)  # first, as `change_password` takes its locks
-        await _USE.one(NotFound(_GONE), hash=keys.digest(token))
+        # First, as `change_password` takes its locks.
+        await Login.update({Login.password_hash: hashed}).where(Login.id == login_id)
+        link = PasswordReset.hash == keys.digest(token)
+        if not await PasswordReset.delete().where(link).returning(PasswordReset.user_id):
+            raise NotFound(_GONE)
         await sessions.end_all(login_id)
         await sessions.know_browser(login_id, browser.mark)
         await notify.tell(login_id, "password_changed")

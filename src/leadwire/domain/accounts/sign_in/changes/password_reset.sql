@@ -13,12 +13,6 @@ SELECT l.id, l.email, EXISTS (SELECT 1 {open}) AS opens, {workspaces}, NOT EXIST
     JOIN workspace w ON w.id = u.workspace_id WHERE u.login_id = l.id AND w.suspended_at IS NULL) AS suspended
 FROM password_reset r JOIN login l ON l.id = r.user_id WHERE r.hash = :hash AND r.expires_at > :now
 
--- use
-DELETE FROM password_reset WHERE hash = :hash RETURNING user_id
-
--- set_password
-UPDATE login SET password_hash = :password WHERE id = :id
-
 -- withdraw
 DELETE FROM password_reset WHERE user_id = :login_id
 

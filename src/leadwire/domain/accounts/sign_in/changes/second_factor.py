@@ -8,7 +8,7 @@ passkey does as well. Recovery codes are ten codes that replace the second facto
 import base64
 import hmac
 import secrets
-from typing import Final
+from typing import Any, Final
 
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
@@ -18,7 +18,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.table import Login, RecoveryCode
+from leadwire.domain.accounts.table import Login, Passkey, RecoveryCode
 from leadwire.infrastructure import clock, db, ids, secret_box
 from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -34,10 +34,7 @@ _CODE: Final = 16
 """The least characters of a recovery code. New ones have 24, which are 120 random bits: a plain SHA-256 is enough."""
 _NOBODY: Final = "There is no such user with a second factor."
 
-_ADD, _REMOVE_APP, _LOCK, _FIND, _REMOVE_PASSKEYS, _STORED, _USE_STEP, _USE_CODE, _COUNT_CODES = named(
-    __file__, "add remove_app lock find remove_passkeys stored use_step use_code count_codes"
-)
-(_REMOVE_CODES,) = named(__file__, "remove_codes")
+_FIND, _STORED = named(__file__, "find stored")
 _ADD_CODE: Final = insert(*RecoveryCode.all_columns())
 
 
@@ -66,14 +63,16 @@ async def add(person: Person, offered: str, code: str) -> None:
         raise invalid_field(*_WRONG)
     await tries.forgive(f"code {login_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
-        await _ADD.rows(id=login_id, sealed=secret_box.get().seal(secret, _place(login_id)), step=step)
+        sealed = secret_box.get().seal(secret, _place(login_id))
+        await Login.update({Login.totp_secret: sealed, Login.totp_step: step}).where(Login.id == login_id)
         await sessions.end_all(login_id, but=person.session_id)
         await notify.tell(login_id, "second_factor_on")
 
 
 async def remove_app(login_id: str) -> None:
     """Ask for codes no more; passkeys stay. Raise NotFound."""
-    await _REMOVE_APP.one(NotFound(_NOBODY), id=login_id)
+    if not await _remove_app(login_id):
+        raise NotFound(_NOBODY)
     await notify.tell(login_id, "app_removed")
 
 
@@ -85,9 +84,9 @@ async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> 
         login_id, email, accounts = await _FIND.one(NotFound(_NOBODY), workspace=workspace, user=user_id)
         if accounts > 1 and not by_operator:
             raise Conflict("They sign in to another workspace, too: an operator can do this, on the command line.")
-        await _REMOVE_APP.rows(id=login_id)
-        await _REMOVE_PASSKEYS.rows(user=login_id)
-        await _REMOVE_CODES.rows(user=login_id)
+        await _remove_app(login_id)
+        await Passkey.delete().where(Passkey.user_id == login_id)
+        await RecoveryCode.delete().where(RecoveryCode.user_id == login_id)
         await notify.tell(login_id, "second_factor_off")
         return str(email)
 
@@ -96,8 +95,8 @@ async def make_codes(login_id: str) -> list[str]:
     """Replace a login's recovery codes. Return the new ones, which are stored nowhere."""
     codes = [base64.b32encode(secrets.token_bytes(15)).decode().lower() for _ in range(_CODES)]
     async with db.transaction():
-        await _LOCK.rows(id=login_id)  # first, as whoever removes or uses them
-        await _REMOVE_CODES.rows(user=login_id)
+        await _locked(login_id)  # first, as whoever removes or uses them
+        await RecoveryCode.delete().where(RecoveryCode.user_id == login_id)
         for code in codes:
             await _ADD_CODE.rows(id=ids.new("rec"), user_id=login_id, hash=keys.digest(code))
     return ["-".join(code[at : at + 4] for at in range(0, len(code), 4)) for code in codes]
@@ -126,8 +125,9 @@ async def redeem(given: str, code: str, address: str) -> str:
         right = await _recover(login_id, password_hash, workspaces, code, address)
     else:
         step = _step_of(secret_box.get().open(sealed, _place(login_id)), code) if sealed else None
-        values = {"step": step, "password_hash": password_hash, "sealed": sealed}
-        right = step is not None and await _USE_STEP.row(id=login_id, **values) is not None
+        before = Login.id == login_id, Login.password_hash == password_hash, Login.totp_secret == sealed
+        use = Login.update({Login.totp_step: step}).where(*before, Login.totp_step < step).returning(Login.id)
+        right = step is not None and bool(await use)
     if not right:
         tries.failed(workspaces, email, "wrong code", address)
         raise invalid_field(*_WRONG)
@@ -141,15 +141,30 @@ async def _recover(login_id: str, password_hash: str, workspaces: list[str], cod
     """
     plain = "".join(code.split()).replace("-", "").lower()
     async with db.transaction():
-        login = await _LOCK.row(id=login_id)
+        login = await _locked(login_id)
         if login is None or login["password_hash"] != password_hash:
             return False
-        if not await _USE_CODE.row(user=login_id, hash=keys.digest(plain)):
+        owner = RecoveryCode.user_id == login_id
+        right = RecoveryCode.hash == keys.digest(plain)
+        if not await RecoveryCode.delete().where(owner, right).returning(RecoveryCode.id):
             return False
         for workspace in workspaces:
             await audit.record(workspace, login["email"], audit.Entry("user.recovery_code_used", login_id), address)
-        await notify.tell(login_id, "recovery_code_used", left=str(await _COUNT_CODES.value(user=login_id)))
+        left = await RecoveryCode.count().where(owner)
+        await notify.tell(login_id, "recovery_code_used", left=str(left))
         return True
+
+
+async def _locked(login_id: str) -> dict[str, Any] | None:
+    """What refers to a login can be written meanwhile."""
+    columns = Login.email, Login.password_hash
+    return await Login.select(*columns).where(Login.id == login_id).lock_rows("NO KEY UPDATE").first()
+
+
+async def _remove_app(login_id: str) -> bool:
+    """Return whether there was one."""
+    app = Login.id == login_id, Login.totp_secret.is_not_null()
+    return bool(await Login.update({Login.totp_secret: None, Login.totp_step: None}).where(*app).returning(Login.id))
 
 
 def _place(login_id: str) -> str:

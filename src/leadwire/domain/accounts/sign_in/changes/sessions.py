@@ -18,8 +18,9 @@ from typing import Final, NamedTuple
 from leadwire.domain.accounts import keys, networks, notify
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
+from leadwire.domain.accounts.table import UserSession
 from leadwire.infrastructure import clock, db, ids, settings, user_agents
-from leadwire.infrastructure.db.statements import named, sql
+from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound
 
 PRESENCE_EVERY: Final = 60.0
@@ -28,13 +29,9 @@ PRESENCE_EVERY: Final = 60.0
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 
-_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END, _END_ONE, _END_OF, _END_ALL, _KNOW = named(
-    __file__, "begin find other switch lives seen end end_one end_of end_all know"
+_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _END_OF, _END_ALL, _KNOW = named(
+    __file__, "begin find other switch lives seen end_one end_of end_all know"
 )
-_SET: Final = {
-    name: sql(f"UPDATE user_session SET {name} = :value WHERE id = :id")
-    for name in ("present_at", "confirmed_at", "flash")
-}
 
 
 class Browser(NamedTuple):
@@ -119,7 +116,7 @@ async def is_active(session_id: str) -> bool:
 async def end(token: str | None) -> None:
     """End the session of this token, if there is one."""
     if token:
-        await _END.rows(hash=keys.digest(token))
+        await UserSession.delete().where(UserSession.hash == keys.digest(token))
 
 
 async def end_all(login_id: str, but: str | None = None) -> None:
@@ -141,7 +138,7 @@ async def end_one(person: Person, session_id: str) -> None:
 async def update(session_id: str, **values: datetime | str | None) -> None:
     """Set `present_at` (the inbox is open), `confirmed_at` (the password was given) or `flash` (for the next page)."""
     for name, value in values.items():
-        await _SET[name].rows(id=session_id, value=value)
+        await UserSession.update({name: value}).where(UserSession.id == session_id)
 
 
 async def know_browser(login_id: str, mark: str) -> bool:

@@ -29,9 +29,6 @@ SELECT s.address, w.networks {living} AND s.id = :id
 -- seen
 UPDATE user_session SET seen_at = :now, address = :address WHERE id = :id
 
--- end
-DELETE FROM user_session WHERE hash = :hash
-
 -- end_one
 DELETE FROM user_session WHERE id = :id AND user_id IN (SELECT id FROM user_account WHERE login_id = :login)
     AND (:only::text IS NULL OR user_id = :only) RETURNING id

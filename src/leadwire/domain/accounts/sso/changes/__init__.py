@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from piccolo.columns.combination import Where
 
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
@@ -11,7 +12,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.domains.reads import counting
 from leadwire.domain.accounts.schema import Person, Role
 from leadwire.domain.accounts.sso import reads
-from leadwire.domain.accounts.table import IdentityProvider
+from leadwire.domain.accounts.table import IdentityProvider, Workspace
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
 from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -19,9 +20,7 @@ from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_
 _MOST: Final = 20  # providers, domains of one, and values of a claim
 _LONGEST: Final = 255
 
-_COUNT, _SET, _REMOVE, _LOCK, _ENFORCE, _SET_BREAK_GLASS, _COUNT_BREAK_GLASS = named(
-    __file__, "count set remove lock enforce set_break_glass count_break_glass"
-)
+_COUNT, _SET_BREAK_GLASS, _COUNT_BREAK_GLASS = named(__file__, "count set_break_glass count_break_glass")
 _ADD: Final = insert(*columns(IdentityProvider, "id workspace_id name issuer client_id domains role_claim created_at"))
 
 
@@ -83,12 +82,10 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
         del after["client_secret"]
         changed = [f"{name}: {getattr(before, name)} -> {value}" for name, value in after.items()
                    if value != getattr(before, name)]  # fmt: skip
-        at = secret_box.place(IdentityProvider.client_secret, provider_id)
-        after |= {
-            "client_secret": secret and secret_box.get().seal(secret, at),
-            "roles": msgspec.json.encode(setup.roles),
-        }
-        await _SET.rows(workspace=workspace, id=provider_id, **after)
+        if secret:
+            at = secret_box.place(IdentityProvider.client_secret, provider_id)
+            after["client_secret"] = secret_box.get().seal(secret, at)
+        await IdentityProvider.update(**after).where(*_is(workspace, provider_id))
     return "; ".join([*changed, *(["another client secret"] if secret else [])])
 
 
@@ -96,7 +93,7 @@ async def remove(workspace: str, provider_id: str) -> str:
     """Remove a provider; sessions that began there end. Return its name. Raise NotFound, Conflict."""
     async with db.transaction():
         provider = await reads.one(provider_id, workspace)
-        await _REMOVE.rows(workspace=workspace, id=provider_id)  # first, as `sign_in` takes its locks
+        await IdentityProvider.delete().where(*_is(workspace, provider_id))  # first, as `sign_in` takes its locks
         if await _locked(workspace) and not any(one.client_secret for one in await reads.listed(workspace)):
             raise Conflict("Nobody could sign in any more: allow passwords first.")
     return provider.name
@@ -113,14 +110,14 @@ async def enforce(workspace: str, me: Person) -> None:
             raise Conflict("Choose an emergency account first: the provider may fail one day.")
         if me.provider is None:
             raise Conflict("Sign in through the provider first: so you know that it works.")
-        await _ENFORCE.rows(workspace=workspace, enforced=True)
+        await Workspace.update({Workspace.sso_enforced: True}).where(Workspace.id == workspace)
 
 
 async def allow_passwords(workspace: str, *, by_operator: bool = False) -> bool:
     """Undo `enforce`. Return False when it was not enforced. Raise NotFound."""
     async with db.transaction():
         enforced = await _locked(workspace)
-        await _ENFORCE.rows(workspace=workspace, enforced=False)
+        await Workspace.update({Workspace.sso_enforced: False}).where(Workspace.id == workspace)
         if enforced and by_operator:
             await audit.record(workspace, "operator", audit.Entry("sso.passwords_allowed", workspace))
     return enforced
@@ -137,9 +134,16 @@ async def set_break_glass(workspace: str, user_id: str, *, on: bool) -> str:
     return email
 
 
+def _is(workspace: str, provider_id: str) -> tuple[Where, Where]:
+    return IdentityProvider.workspace_id == workspace, IdentityProvider.id == provider_id
+
+
 async def _locked(workspace: str) -> bool:
     """Whether single sign-on is enforced. Changes of this come one after the other. Raise NotFound."""
-    row = await _LOCK.one(NotFound(f"There is no workspace {workspace}."), workspace=workspace)
+    rows = Workspace.select(Workspace.sso_enforced).where(Workspace.id == workspace)
+    row = await rows.lock_rows("NO KEY UPDATE").first()
+    if row is None:
+        raise NotFound(f"There is no workspace {workspace}.")
     return bool(row["sso_enforced"])
 
 

@@ -19,14 +19,14 @@ from leadwire.domain.accounts.sso import discovery, flow, tokens
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
-from leadwire.domain.accounts.table import SignOnUsed
+from leadwire.domain.accounts.table import Invitation, SignOnUsed
 from leadwire.infrastructure import clock, db, email_address, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict
 
 _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
 
-_LOCK, _KNOWN, _BY_EMAIL, _END, _USE_INVITATION, _LINK = named(__file__, "lock known by_email end use_invitation link")
+_LOCK, _KNOWN, _BY_EMAIL, _END, _LINK = named(__file__, "lock known by_email end link")
 _USE: Final = insert(*columns(SignOnUsed, "hash provider_id until"), end="ON CONFLICT DO NOTHING RETURNING hash")
 # Deletes what would be refused for its age by now.
 
@@ -137,7 +137,9 @@ async def _made(
 
     `again`: they had one, which an admin has removed. Then only an invitation helps.
     """
-    invited: Role | None = await _USE_INVITATION.value(workspace=provider.workspace, email=email, now=clock.now())
+    to = Invitation.workspace_id == provider.workspace, Invitation.email == email
+    used = await Invitation.delete().where(*to, Invitation.expires_at > clock.now()).returning(Invitation.role)
+    invited: Role | None = used[0]["role"] if used else None
     role = role or invited or provider.default_role
     if again and not invited:
         raise SignOnRefused("removed")

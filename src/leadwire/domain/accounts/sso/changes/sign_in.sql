@@ -24,9 +24,6 @@ DELETE FROM user_session s WHERE s.provider_id = :provider
         SELECT user_id FROM user_identity i WHERE i.provider_id = :provider AND i.subject = :subject))
 RETURNING s.id
 
--- use_invitation
-DELETE FROM invitation WHERE workspace_id = :workspace AND email = :email AND expires_at > :now RETURNING role
-
 -- link
 INSERT INTO user_identity (id, workspace_id, provider_id, subject, user_id, created_at)
 VALUES (:id, :workspace_id, :provider_id, :subject, :user_id, :created_at)

@@ -87,5 +87,13 @@ async def test_a_service_that_is_not_there_refuses_all():
 
 def test_the_table_compares_with_each_of_the_others_and_the_bar():
     ours = {"p50 ms": 6.6, "p99 ms": 12.0, "events/s": 99.5, "CPU ms": 4.0}
-    lines = table({"leadwire": {"100/s": ours}, "svix": {"100/s": ours | {"p50 ms": 3.3}}, "before": {}})
-    assert next(line for line in lines if "p50" in line).split() == "100/s p50 ms 6.60 3.3 3.30 2.00 - -".split()
+    lines = list(table({"leadwire": {"100/s": ours}, "svix": {"100/s": ours | {"p50 ms": 3.3}}, "before": {}}))
+    assert next(line for line in lines if "p50" in line).split() == "100/s p50 ms 6.60 3.30! 3.30 2.00 - -".split()
+    assert next(line for line in lines if "CPU" in line).split() == "100/s CPU ms 4.00 4.00 4.00 1.00 - -".split()
+
+
+def test_a_rate_is_to_be_reached_beside_each_peer():
+    found = {name: {"32 clients": {"events/s": rate}} for name, rate in (("ours", 900.0), ("svix", 600.0))}
+    assert [line.split()[3:] for line in table(found)][1:] == [["900.00", "900.00", "600.00", "1.50"]]
+    found["outpost"] = {"32 clients": {"events/s": 1000.0}}
+    assert [line.split()[4] for line in table(found)][1:] == ["1100.00!"]

@@ -14,7 +14,7 @@ MOST_OPEN: Final = 20
 """Exports of a workspace that are neither completed nor canceled nor expired."""
 LASTS: Final = timedelta(hours=24)
 
-_COUNT, _CANCEL, _NOTE = named(__file__, "count cancel note")
+_COUNT, _NOTE = named(__file__, "count note")
 _ADD: Final = insert(*columns(ExportJob, "id workspace_id kind format query created_at expires_at"))
 
 
@@ -33,7 +33,9 @@ async def create(workspace: str, kind: Kind, form: Format, query: str) -> Export
 async def cancel(workspace: str, export_id: str) -> Export:
     """End an export, and its downloads with it; to cancel it twice is fine. Raise NotFound."""
     await reads.stored(workspace, export_id)
-    await _CANCEL.rows(workspace=workspace, id=export_id, now=clock.now())
+    await ExportJob.update({ExportJob.canceled_at: clock.now()}).where(
+        ExportJob.workspace_id == workspace, ExportJob.id == export_id, ExportJob.canceled_at.is_null()
+    )
     return (await reads.stored(workspace, export_id)).export
 
 

@@ -19,6 +19,7 @@ from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.privacy import changes, person, reads
 from leadwire.domain.privacy.person import Person
 from leadwire.domain.privacy.reads import Old
+from leadwire.domain.privacy.table import Retention
 from leadwire.infrastructure import clock, db, jobs, settings, telemetry
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration
@@ -40,9 +41,7 @@ _SPAN: Final = timedelta(days=1)  # of the events among which some are blanked i
 _OF_CONVERSATIONS: Final = tuple(kind for kind in EVENTS if not kind.startswith("lead."))
 _MESSAGES: Final = tuple(kind for kind in EVENTS if kind.startswith("message."))
 
-_DAYS, _SET, _KEEP, _ALL_DUE, _ONE_DUE, _MOVE, _END_ROUND = named(
-    __file__, "days set keep all_due one_due move end_round"
-)
+_SET, _ALL_DUE, _ONE_DUE, _MOVE, _END_ROUND = named(__file__, "set all_due one_due move end_round")
 
 
 class _Batch(NamedTuple):
@@ -55,14 +54,16 @@ class _Batch(NamedTuple):
 
 async def kept(workspace: str) -> dict[Kind, int | None]:
     """Return how many days each kind is kept."""
-    stored = {row["kind"]: row["days"] for row in await _DAYS.rows(workspace=workspace)}
+    rows = await Retention.select(Retention.kind, Retention.days).where(Retention.workspace_id == workspace)
+    stored = {row["kind"]: row["days"] for row in rows}
     return {kind: stored.get(kind) for kind in KINDS}
 
 
 async def preview(workspace: str, days: Days) -> dict[Kind, Old]:
     """Return what would go by kind, for those that are not kept. Raise Invalid."""
     _check(days)
-    places = {row["kind"]: row["after_time"] for row in await _DAYS.rows(workspace=workspace)}
+    rows = await Retention.select(Retention.kind, Retention.after_time).where(Retention.workspace_id == workspace)
+    places = {row["kind"]: row["after_time"] for row in rows}
     chosen = {kind: (clock.ago(days=number), places.get(kind, _EPOCH)) for kind, number in days.items() if number}
     return {kind: await _count(workspace, kind, *span) for kind, span in chosen.items()}
 
@@ -78,7 +79,7 @@ async def change(workspace: str, days: Days) -> str:
                 await _SET.rows(workspace=workspace, kind=kind, days=number)
                 await jobs.add("retention", f"{workspace} {kind}", workspace)
             else:
-                await _KEEP.rows(workspace=workspace, kind=kind)
+                await Retention.delete().where(Retention.workspace_id == workspace, Retention.kind == kind)
     return "; ".join(f"{kind}: {before[kind] or 'kept'} -> {days[kind] or 'kept'}" for kind in different)
 
 

@@ -1,13 +1,7 @@
--- days
-SELECT kind, days, after_time FROM retention WHERE workspace_id = :workspace
-
 -- set
 -- A changed setting is due at once.
 INSERT INTO retention (workspace_id, kind, days) VALUES (:workspace, :kind, :days)
 ON CONFLICT (workspace_id, kind) DO UPDATE SET days = excluded.days, swept_at = NULL
-
--- keep
-DELETE FROM retention WHERE workspace_id = :workspace AND kind = :kind
 
 -- {due}
 (swept_at IS NULL OR swept_at < now() - interval '1 day')

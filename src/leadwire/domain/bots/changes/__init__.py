@@ -3,10 +3,11 @@
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
+from piccolo.columns import Column
 
 from leadwire.domain.accounts import quotas
 from leadwire.domain.bots import reads
@@ -27,10 +28,8 @@ LONGEST_NOTE: Final = 200
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
-_LOCK, _SET_VERSION, _SET_ORIGINS, _SET_LOOK, _SET_IDENTITY_SECRET, _DESCRIBE, _COUNT = named(
-    __file__, "lock set_version set_origins set_look set_identity_secret describe count"
-)
-_ADD_VERSION, _COUNT_VERSIONS, _COUNT_ENTRIES = named(__file__, "add_version count_versions count_entries")
+_LOCK, _ADD_VERSION = named(__file__, "lock add_version")
+_COUNT, _COUNT_VERSIONS, _COUNT_ENTRIES = named(__file__, "count count_versions count_entries")
 _ADD_ENTRY: Final = sql(f"""
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
 SELECT :id, :workspace, :bot, question, answer, :now, {FAQ_WORDS}
@@ -54,14 +53,14 @@ async def describe(workspace: str, bot_id: str, name: str, description: str) -> 
     if len(description) > LONGEST_DESCRIPTION or any(not one.isprintable() and one != "\n" for one in description):
         wrong = FieldError("too_long", f"At most {LONGEST_DESCRIPTION} characters.", "/description")
         raise Invalid("This is no description.", errors=(wrong,))
-    await _DESCRIBE.one(BotNotFound(), workspace=workspace, bot=bot_id, name=name, description=description)
+    await _set(workspace, bot_id, {Bot.name: name, Bot.description: description})
 
 
 async def make_identity_secret(workspace: str, bot_id: str) -> str:
     """Replace what a website signs identities with. Return it: it is never shown again. Raise NotFound."""
     secret = secrets.token_urlsafe(32)
     sealed = secret_box.get().seal(secret, secret_box.place(Bot.identity_secret, bot_id))
-    await _SET_IDENTITY_SECRET.one(BotNotFound(), workspace=workspace, bot=bot_id, sealed=sealed)
+    await _set(workspace, bot_id, {Bot.identity_secret: sealed})
     return secret
 
 
@@ -119,7 +118,7 @@ async def publish(
             return int(published)
         said = {"user_id": user_id, "note": " ".join(note.split())[:LONGEST_NOTE] or None}
         version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=draft, now=clock.now(), **said)
-        await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
+        await _set(workspace, bot_id, _live(version))
         await quotas.check(workspace, "bot_versions", _COUNT_VERSIONS, bot=bot_id)
         await quotas.check(workspace, "flow_bytes", COUNT_BYTES)
     return int(version)
@@ -131,7 +130,7 @@ async def rollback(workspace: str, bot_id: str, version: int) -> None:
     Raise NotFound.
     """
     await reads.source(workspace, bot_id, version)
-    await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
+    await _set(workspace, bot_id, _live(version))
 
 
 async def set_origins(workspace: str, bot_id: str, origins: Sequence[str]) -> None:
@@ -146,7 +145,7 @@ async def set_origins(workspace: str, bot_id: str, origins: Sequence[str]) -> No
     if faults:
         raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
-    await _SET_ORIGINS.one(BotNotFound(), workspace=workspace, bot=bot_id, origins=hosts)
+    await _set(workspace, bot_id, {Bot.allowed_origins: hosts})
 
 
 async def set_look(workspace: str, bot_id: str, look: Look, color: str) -> None:
@@ -155,7 +154,7 @@ async def set_look(workspace: str, bot_id: str, look: Look, color: str) -> None:
         wrong = FieldError("wrong_value", "A color is written like #4f46e5.", "/color")
         raise Invalid("1 field is not valid.", errors=(wrong,))
     text = msgspec.json.encode(look).decode()
-    await _SET_LOOK.one(BotNotFound(), workspace=workspace, bot=bot_id, look=text, color=color.lower())
+    await _set(workspace, bot_id, {Bot.look: text, Bot.color: color.lower()})
 
 
 async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> None:
@@ -184,6 +183,15 @@ async def change_state(workspace: str, bot_id: str, deed: Deed) -> None:
         await load(__file__)[deed].one(BotNotFound(), workspace=workspace, bot=bot_id)
     except db.Orphaned:
         raise Conflict("It has conversations or leads, which keep its name. Archive it instead.") from None
+
+
+async def _set(workspace: str, bot_id: str, values: dict[Column | str, Any]) -> None:
+    if not await Bot.update(values).where(Bot.workspace_id == workspace, Bot.id == bot_id).returning(Bot.id):
+        raise BotNotFound
+
+
+def _live(version: int) -> dict[Column | str, Any]:
+    return {Bot.published_version: version, Bot.paused_version: None, Bot.archived_at: None}
 
 
 def _is_origin(text: str) -> bool:

@@ -9,22 +9,6 @@ DELETE FROM faq_entry WHERE workspace_id = :workspace AND bot_id = :bot_id AND i
 -- lock
 SELECT draft, published_version FROM bot WHERE workspace_id = :workspace AND id = :bot FOR NO KEY UPDATE
 
--- set_version
-UPDATE bot SET published_version = :version, paused_version = NULL, archived_at = NULL
-WHERE workspace_id = :workspace AND id = :bot
-
--- set_origins
-UPDATE bot SET allowed_origins = :origins WHERE workspace_id = :workspace AND id = :bot RETURNING id
-
--- set_look
-UPDATE bot SET look = :look, color = :color WHERE workspace_id = :workspace AND id = :bot RETURNING id
-
--- set_identity_secret
-UPDATE bot SET identity_secret = :sealed WHERE workspace_id = :workspace AND id = :bot RETURNING id
-
--- describe
-UPDATE bot SET name = :name, description = :description WHERE workspace_id = :workspace AND id = :bot RETURNING id
-
 -- count
 SELECT count(*) FROM bot WHERE workspace_id = :workspace
 

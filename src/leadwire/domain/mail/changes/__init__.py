@@ -15,7 +15,7 @@ from leadwire.infrastructure import clock, db, ids, jobs, secret_box
 from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import NotFound
 
-_ADD, _LIFT = named(__file__, "add lift")
+(_ADD,) = named(__file__, "add")
 _SUPPRESS: Final = insert(*MailSuppression.all_columns(), end="ON CONFLICT DO NOTHING")
 
 
@@ -60,4 +60,6 @@ async def suppress(workspace: str, address: str, reason: str) -> None:
 
 async def lift(workspace: str, address: str) -> None:
     """Send mail to this address again. Raise NotFound."""
-    await _LIFT.one(NotFound("Mail to this address is not stopped."), workspace=workspace, address=address)
+    stopped = (MailSuppression.workspace_id == workspace, MailSuppression.address == address)
+    if not await MailSuppression.delete().where(*stopped).returning(MailSuppression.address):
+        raise NotFound("Mail to this address is not stopped.")

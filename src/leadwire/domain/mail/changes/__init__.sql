@@ -1,6 +1,3 @@
--- lift
-DELETE FROM mail_suppression WHERE workspace_id = :workspace AND address = :address RETURNING address
-
 -- add
 INSERT INTO mail (id, workspace_id, user_id, about, kind, recipient, data, state, priority, created_at)
 VALUES (:id, :workspace_id, :user_id, :about, :kind, :recipient, :data, 'waiting', :priority, :created_at)

@@ -23,7 +23,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from piccolo.columns import Column
 
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 
@@ -113,15 +112,14 @@ async def reseal(box: SecretBox, column: Column, *, bound: bool = True) -> int:
     """Seal the values of a column with the first key of `box`; unless `bound`, as versions before can open them. Return
     how many were changed. Raise OperatorError.
     """
-    table, name, done, after = column._meta.table._meta.tablename, column._meta.db_column_name, 0, ""
-    read = sql(f"SELECT id, {name} FROM {table} WHERE {name} IS NOT NULL AND id > :after ORDER BY id LIMIT {_PAGE}")
-    # Unless somebody has changed it meanwhile.
-    write = sql(f"UPDATE {table} SET {name} = :fresh WHERE id = :id AND {name} = :sealed RETURNING id")
-    while page := await read.rows(after=after):
-        for after, sealed in page:
+    table, done, after = column._meta.table, 0, ""
+    key = table._meta.primary_key
+    while page := await table.select(key, column).where(column.is_not_null(), key > after).order_by(key).limit(_PAGE):
+        for after, sealed in map(dict.values, page):
             at = place(column, after)
             if fresh := box.renewed(sealed, at, at if bound else NOWHERE):
-                done += await write.row(id=after, sealed=sealed, fresh=fresh) is not None
+                same = (key == after, column == sealed)  # unless somebody has changed it meanwhile
+                done += len(await table.update({column: fresh}).where(*same).returning(key))
     return done
 
 

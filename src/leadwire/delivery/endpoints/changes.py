@@ -18,7 +18,6 @@ from leadwire.infrastructure.db.statements import Statement, columns, insert, lo
 _INSERT: Final = insert(*columns(WebhookEndpoint, "id workspace_id url events secret new_host created_at updated_at"))
 TO_HOST: Final = load(__file__)["to_host"]
 _NONE_HAS_ANSWERED, _HOLD, _RELEASE, _DELETE_BATCH = named(__file__, "none_has_answered hold release delete_batch")
-_LOCK, _DELETE = named(__file__, "lock delete")
 
 
 async def create(workspace: str, url: str, events: Sequence[str], secret: str) -> str:
@@ -45,7 +44,8 @@ async def is_new_host(workspace: str, url: str) -> bool:
 
 async def lock(endpoint_id: str) -> None:
     """Let nobody else change the row until the open transaction ends."""
-    await _LOCK.rows(id=endpoint_id)
+    row = WebhookEndpoint.select(WebhookEndpoint.id).where(WebhookEndpoint.id == endpoint_id)
+    await row.lock_rows("NO KEY UPDATE")
 
 
 async def update(endpoint_id: str, values: Mapping[str, Any]) -> None:
@@ -63,7 +63,9 @@ def _update(names: tuple[str, ...]) -> Statement:
 
 async def delete(endpoint_id: str) -> None:
     """Remove an endpoint in the open transaction. The unfinished deliveries to it are canceled then."""
-    rows = await _DELETE.rows(id=endpoint_id)  # first: it waits for whoever is making deliveries to it
+    # First: it waits for whoever is making deliveries to it.
+    gone = WebhookEndpoint.delete().where(WebhookEndpoint.id == endpoint_id)
+    rows = await gone.returning(WebhookEndpoint.workspace_id)
     await discard.start(endpoint_id, rows[0]["workspace_id"] if rows else "")
 
 

@@ -23,9 +23,3 @@ WITH gone AS (
         SELECT id FROM webhook_endpoint WHERE workspace_id = :workspace ORDER BY id LIMIT :most)) RETURNING id
 ), forgotten AS (DELETE FROM discard WHERE endpoint_id = ANY(ARRAY(SELECT id FROM gone)))
 SELECT 1 FROM gone
-
--- lock
-SELECT id FROM webhook_endpoint WHERE id = :id FOR NO KEY UPDATE
-
--- delete
-DELETE FROM webhook_endpoint WHERE id = :id RETURNING workspace_id

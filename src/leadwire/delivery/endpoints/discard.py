@@ -30,7 +30,7 @@ class Discard(Table, db=DB, tablename="discard"):
     until = Timestamptz()
 
 
-_START, _ONE, _WAITING, _CANCEL, _FINISH, _HELD = named(__file__, "start one waiting cancel finish held")
+_START, _ONE, _WAITING, _CANCEL, _HELD = named(__file__, "start one waiting cancel held")
 
 
 async def start(endpoint_id: str, workspace: str = "") -> None:
@@ -66,7 +66,7 @@ async def step(endpoint_id: str) -> int:
             return 0
         events = [row[0] for row in await _WAITING.rows(endpoint_id=endpoint_id, until=until, batch=BATCH)]
         if not events:
-            await _FINISH.rows(endpoint_id=endpoint_id)
+            await Discard.delete().where(Discard.endpoint_id == endpoint_id)
             if exists:
                 await due.release_first(await _HELD.rows(endpoint_id=endpoint_id))
             return 0

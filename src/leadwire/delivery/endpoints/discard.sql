@@ -17,9 +17,6 @@ WITH canceled AS (
 )
 {end_canceled}
 
--- finish: nothing is left of it
-DELETE FROM discard WHERE endpoint_id = :endpoint_id
-
 -- held: subjects whose first delivery may have been among those
 SELECT DISTINCT endpoint_id, subject FROM delivery
 WHERE endpoint_id = :endpoint_id AND subject IS NOT NULL AND state = 'waiting' AND due_at = 'infinity'

@@ -9,7 +9,7 @@ from piccolo.table import Table
 from leadwire.infrastructure import secret_box
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.statements import columns, named, sql
+from leadwire.infrastructure.db.statements import columns, named
 from leadwire.infrastructure.errors import OperatorError
 
 FAILING_DAYS: Final = 5
@@ -89,8 +89,6 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
 SEALED: Final = columns(WebhookEndpoint, WebhookEndpoint.declared.sealed)
 """Columns that `secret_box` seals; the last one is not needed to send."""
 
-# Ids are in the order of time, and have an index.
-_LATEST: Final = sql("SELECT id, secret FROM webhook_endpoint ORDER BY id DESC LIMIT 1")
 _EXISTS, _BY_KEY, _SUBSCRIBED = named(__file__, "exists by_key subscribed")
 
 
@@ -113,8 +111,9 @@ def opened(endpoint_id: str, column: Column, sealed: bytes | None) -> str:
 
 async def check_secret() -> None:
     """Raise OperatorError when the latest endpoint's secret was sealed with a key that is not ours."""
-    for endpoint_id, sealed in await _LATEST.rows():
-        opened(endpoint_id, WebhookEndpoint.secret, sealed)
+    by_id, secret = WebhookEndpoint.id, WebhookEndpoint.secret  # ids are in the order of time, and have an index
+    if row := await WebhookEndpoint.select(by_id, secret).order_by(by_id, ascending=False).first():
+        opened(row["id"], secret, row["secret"])
 
 
 async def subscribed(kind: str, workspaces: Iterable[str]) -> set[str]:

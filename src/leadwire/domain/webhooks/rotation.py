@@ -5,6 +5,7 @@ Promoted, it is the secret, in `X-Service-Signature` too.
 """
 
 import functools
+from typing import Any
 
 from leadwire.delivery import signing
 from leadwire.delivery.endpoints import changes as rows
@@ -13,10 +14,7 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import Endpoint
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound
-
-(_SECRETS,) = named(__file__, "secrets")
 
 
 async def stage(workspace: str, endpoint_id: str) -> str:
@@ -62,9 +60,13 @@ async def reveal(workspace: str, endpoint_id: str) -> tuple[str, str | None]:
 async def signers(workspace: str, endpoint_id: str) -> tuple[str, str | None, str]:
     """Return the two and the key of Ed25519, to sign with: it is shown to nobody. Empty for none. Raise NotFound."""
     row = await _secrets(workspace, endpoint_id)
-    secret, staged, key = map(functools.partial(table.opened, endpoint_id), table.SEALED, row)
+    secret, staged, key = map(functools.partial(table.opened, endpoint_id), table.SEALED, row.values())
     return secret, staged or None, key
 
 
-async def _secrets(workspace: str, endpoint_id: str) -> db.Row:
-    return await _SECRETS.one(NotFound(f"There is no endpoint {endpoint_id}."), id=endpoint_id, workspace=workspace)
+async def _secrets(workspace: str, endpoint_id: str) -> dict[str, Any]:
+    its = (WebhookEndpoint.id == endpoint_id, WebhookEndpoint.workspace_id == workspace)
+    row = await WebhookEndpoint.select(*table.SEALED[:3]).where(*its).first()
+    if row is None:
+        raise NotFound(f"There is no endpoint {endpoint_id}.")
+    return row

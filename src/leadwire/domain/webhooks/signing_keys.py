@@ -18,10 +18,7 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.domain.webhooks import reads
 from leadwire.domain.webhooks.schema import PUBLISHED_BEFORE, Endpoint, PublicKey
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict
-
-(_NEXT,) = named(__file__, "next")
 
 
 def switched(endpoint_id: str, *, on: bool) -> dict[str, object]:
@@ -55,7 +52,9 @@ async def promote(workspace: str, endpoint_id: str) -> Endpoint:
         known_at = clock.parse(staged.since) + PUBLISHED_BEFORE
         if known_at > clock.now():
             raise Conflict(f"Receivers may not have the next key before {clock.iso(known_at)}.", code="too_early")
-        text = table.opened(endpoint_id, WebhookEndpoint.next_signing_key, await _NEXT.value(id=endpoint_id))
+        its = (WebhookEndpoint.workspace_id == workspace, WebhookEndpoint.id == endpoint_id)
+        (key,) = await WebhookEndpoint.select(WebhookEndpoint.next_signing_key).where(*its).output(as_list=True)
+        text = table.opened(endpoint_id, WebhookEndpoint.next_signing_key, key)
         sealed = table.sealed(endpoint_id, WebhookEndpoint.signing_key, text)
         values = {"signing_key": sealed, "next_signing_key": None, "public_keys": _text(map(_moved_on, keys))}
         await rows.update(endpoint_id, values)

@@ -1,2 +1,0 @@
--- secrets
-SELECT secret, staged_secret, signing_key FROM webhook_endpoint WHERE id = :id AND workspace_id = :workspace

@@ -17,6 +17,7 @@ from leadwire.domain.accounts.audit.chain import (
     weight,
 )  # fmt: skip
 from leadwire.domain.accounts.audit.heads import Head
+from leadwire.domain.accounts.table import AuditChain
 from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db import statements
@@ -26,8 +27,8 @@ from leadwire.infrastructure.errors import OperatorError
 _PAGE: Final = 500
 _SOON: Final = 60  # seconds until an entry has to be chained
 
-_ENTRIES, _SEALED, _WAITING, _UNCHAINED, _COUNT, _ENDED, _ONE_MOMENT = statements.named(
-    __file__, "entries sealed waiting unchained count ended one_moment"
+_ENTRIES, _WAITING, _UNCHAINED, _COUNT, _ENDED, _ONE_MOMENT = statements.named(
+    __file__, "entries waiting unchained count ended one_moment"
 )
 _LOG: Final = Keyset(
     make=dict[str, Any],
@@ -123,9 +124,9 @@ async def verify(chain: str, kept: Collection[Head] = ()) -> Verified:
     async with db.transaction():
         await _ONE_MOMENT.rows()
         waiting, overdue = await _WAITING.one(AssertionError(), chain=chain, since=clock.ago(seconds=_SOON))
-        sealed = await _SEALED.value(chain=chain)
+        sealed = await AuditChain.select(AuditChain.sealed).where(AuditChain.id == chain).output(as_list=True)
         try:
-            seal = unsealed(chain, sealed) if sealed else Seal(chain)
+            seal = unsealed(chain, sealed[0]) if any(sealed) else Seal(chain)
         except OperatorError:
             why = "its seal was changed, or made with a key that is not in LEADWIRE_SECRET_KEY"
             return Verified(chain, 0, 0, 0, waiting, overdue, why)

@@ -3,9 +3,6 @@
 SELECT * FROM audit_entry WHERE {of_chain} AND number IS NOT NULL AND (number, id) > (:number, :id)
 ORDER BY number, id LIMIT :most
 
--- sealed
-SELECT sealed FROM audit_chain WHERE id = :chain
-
 -- waiting: how many entries are not chained, and whether some are so for long
 SELECT count(*), coalesce(min(at) < :since::timestamptz, false) FROM audit_entry
 WHERE {of_chain} AND number IS NULL

@@ -229,7 +229,7 @@ async def test_parts_that_contain_each_other_are_taken_over_once(inbox, people):
     await inbox.evaluate("document.querySelector('#threads nav a').dataset.update = '#threads,#inbox,#inbox'")
     await inbox.get_by_role("link", name="Mine", exact=True).click()
     await expect(inbox.get_by_role("link", name="Mine", exact=True)).to_have_attribute("aria-current", "true")
-    await expect(inbox.locator("#threads")).to_contain_text("No open conversation matches.")
+    await expect(inbox.locator("#threads")).to_contain_text("You have no conversation just now.")
 
 
 async def test_a_toast_leaves_the_composer_free(inbox, people, visit):

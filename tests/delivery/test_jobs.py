@@ -1,14 +1,11 @@
-"""Redrives and discards are jobs: added with their cause, found where an earlier version has not added them."""
+"""Redrives and discards are jobs, added with their cause."""
 
-import pytest
-
-from leadwire.delivery.endpoints import discard
 from leadwire.delivery.streams import push
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import db
 from tests import jobs
-from tests.delivery.test_redrives import dead, people, states
+from tests.delivery.test_redrives import dead
 from tests.delivery.wired import endpoint
 
 
@@ -53,18 +50,3 @@ async def test_a_discard_has_a_job_of_its_workspace(workspace, bot, wire, receiv
     await jobs.run("discard")
     assert await db.value("SELECT count(*) FROM discard") == 0
     assert await added("discard") == []
-
-
-@pytest.mark.parametrize("kind", ["redrive", "discard"])
-async def test_what_an_earlier_version_has_asked_for_is_found(kind, workspace, bot, wire, receiver):
-    made = await dead(workspace, bot, wire, receiver, 1)
-    if kind == "redrive":
-        await redrives.start(workspace, Selection(), 100)
-    else:
-        await people(workspace, bot, 1)
-        await wire.relay()
-        await db.rows("UPDATE delivery SET state = 'waiting'")
-        await discard.start(made)
-    await db.rows("DELETE FROM job")
-    await jobs.run(kind)
-    assert await states() == ({"waiting": 1} if kind == "redrive" else {"dead": 1, "cancelled": 1})

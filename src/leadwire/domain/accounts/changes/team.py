@@ -139,7 +139,7 @@ async def set_operator(workspace: str, user_id: str, *, operator: bool) -> str:
     rows = await UserAccount.update({UserAccount.operator: operator}).where(*admin).returning(UserAccount.email)
     if not rows:
         raise Conflict("An operator is an admin: let them be one first.")
-    return str(rows[0]["email"])
+    return str(rows[0]["email_address"])
 
 
 def _is(workspace: str, user_id: str) -> tuple[Where, Where]:

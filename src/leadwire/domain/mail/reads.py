@@ -4,12 +4,12 @@ import msgspec
 
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents, MailListed, State, Suppressed
-from leadwire.domain.mail.table import Mail
+from leadwire.domain.mail.table import Mail, MailSuppression
 from leadwire.infrastructure import secret_box, settings
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 
-_COUNTS, _IS_SUPPRESSED = named(__file__, "counts is_suppressed")
+(_COUNTS,) = named(__file__, "counts")
 
 
 def enabled() -> bool:
@@ -25,7 +25,9 @@ def is_mailbox() -> bool:
 
 async def reaches(workspace: str, address: str) -> bool:
     """Whether a mail of this workspace to this address would be sent. Raise Invalid when it is none."""
-    return enabled() and not await _IS_SUPPRESSED.rows(workspace=workspace, address=compose.address(address))
+    return enabled() and not await MailSuppression.exists().where(
+        MailSuppression.workspace_id == workspace, MailSuppression.address == compose.address(address)
+    )
 
 
 @query()

@@ -8,6 +8,3 @@ SELECT address, reason, created_at FROM mail_suppression WHERE workspace_id = :w
 -- counts: how many mails wait, and how many were given up: each counted in its index
 SELECT (SELECT count(*) FROM mail WHERE state = 'waiting') AS waiting,
     (SELECT count(*) FROM mail WHERE state = 'dead') AS dead
-
--- is_suppressed
-SELECT reason FROM mail_suppression WHERE workspace_id = :workspace AND address = :address

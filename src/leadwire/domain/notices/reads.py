@@ -12,6 +12,7 @@ from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.schema import ConversationDetail, ConversationNotFound
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices.schema import OFFERS, Address, Kind, Offer, by_default, offered
+from leadwire.domain.notices.table import NoticeChoice
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import load
@@ -24,16 +25,13 @@ _WORKSPACES: Final = {kind: load(__file__)[f"workspaces_{kind}"] for kind in ("e
 _NEWS: Final = {kind: load(__file__)[f"news_{kind}"] for kind in _WORKSPACES}
 
 
-@query()
-async def _chosen(workspace: str, user_id: str) -> list[str] | None: ...
-
-
 async def shown(me: Person) -> list[tuple[Offer, bool]]:
     """What somebody can choose, and whether they get it; nothing where no mail is sent."""
     if not mail.enabled():
         return []
-    kinds = await _chosen(me.workspace, me.user_id)
-    kinds = by_default(me.role) if kinds is None else kinds
+    own = (NoticeChoice.workspace_id == me.workspace, NoticeChoice.user_id == me.user_id)
+    row = await NoticeChoice.select(NoticeChoice.kinds).where(*own).first()
+    kinds = row["kinds"] if row else by_default(me.role)
     return [(offer, offer.kind in kinds) for offer in offered(me.role)]
 
 

@@ -74,9 +74,6 @@ JOIN webhook_endpoint e ON e.id = dead.endpoint_id
 WHERE (n.kind, n.workspace_id, n.subject) = ('dead_letters', :workspace, '')
 GROUP BY e.id ORDER BY count(*) DESC, e.id
 
--- chosen
-SELECT kinds FROM notice_choice WHERE workspace_id = :workspace AND user_id = :user_id
-
 -- addresses
 SELECT id, service, host, kinds, error, stopped_at FROM notice_address WHERE workspace_id = :workspace ORDER BY id
 

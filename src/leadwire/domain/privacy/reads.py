@@ -9,16 +9,14 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from leadwire.domain.conversations.table import Conversation
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import load, named
+from leadwire.infrastructure.db.statements import named
 
 COUNTED: Final = 2_000
 """Rows that a preview counts or looks at."""
 
-_COUNT_ENDED, _LOCK_ENDED = (
-    {of_leads: load(__file__)[f"{what}{'_of_leads' if of_leads else ''}"] for of_leads in (False, True)}
-    for what in ("count_ended", "lock_ended")
-)
+_COUNT_ENDED: Final = dict(zip((False, True), named(__file__, "count_ended count_ended_of_leads"), strict=True))
 _ENDED, _LEADS, _COUNT_LEADS = named(__file__, "ended leads count_leads")
 
 
@@ -47,8 +45,11 @@ async def count_leads(workspace: str, before: datetime, after: datetime) -> Old:
 
 async def lock_ended(workspace: str, before: datetime, most: int, *, with_lead: bool) -> list[str]:
     """Lock some conversations that ended before a time, for the open transaction. Return their ids."""
-    found = await _LOCK_ENDED[with_lead].rows(workspace=workspace, before=before, most=most)
-    return [row["id"] for row in found]
+    lead = Conversation.lead_id.is_not_null() if with_lead else Conversation.lead_id.is_null()
+    old = (Conversation.workspace_id == workspace, Conversation.ended_at < before, lead)
+    first = Conversation.select(Conversation.id).where(*old).order_by(Conversation.ended_at).limit(most)
+    # What somebody else has locked is left for the next time.
+    return await first.lock_rows("UPDATE", skip_locked=True).output(as_list=True)
 
 
 async def ended(workspace: str, before: datetime, after: datetime, most: int) -> tuple[list[str], datetime]:

@@ -14,15 +14,6 @@ FROM (SELECT ended_at {ended} AND lead_id IS NULL ORDER BY ended_at LIMIT :most)
 SELECT count(*), min(ended_at), coalesce(({newest} AND lead_id IS NOT NULL) >= :before, false)
 FROM (SELECT ended_at {ended} AND lead_id IS NOT NULL ORDER BY ended_at LIMIT :most) old
 
--- lock_ended: lock those without a lead that ended first
--- What somebody else has locked is left for the next time.
-SELECT id FROM conversation WHERE workspace_id = :workspace AND ended_at < :before AND lead_id IS NULL
-ORDER BY ended_at LIMIT :most FOR UPDATE SKIP LOCKED
-
--- lock_ended_of_leads: the same of those with a lead
-SELECT id FROM conversation WHERE workspace_id = :workspace AND ended_at < :before AND lead_id IS NOT NULL
-ORDER BY ended_at LIMIT :most FOR UPDATE SKIP LOCKED
-
 -- ended: those that ended first in a span, all that ended at one moment together
 SELECT id, ended_at FROM (
     (SELECT id, ended_at {ended} AND lead_id IS NULL ORDER BY ended_at FETCH FIRST (:most) ROWS WITH TIES)

@@ -18,14 +18,6 @@ _SAVE: Final = insert(*columns(LeadView, "id workspace_id user_id name query col
 _CHOOSE, _COUNT = named(__file__, "choose count")
 
 
-@query()
-async def _queries(workspace: str) -> dict[str, str]: ...
-
-
-@query()
-async def _erase(workspace: str, ids: list[str]) -> None: ...
-
-
 async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> None:
     """Remember which custom fields a person sees. Raise Invalid."""
     columns = _columns(columns)
@@ -58,9 +50,11 @@ async def remove(workspace: str, user_id: str, view_id: str, *, shared: bool) ->
 async def erase(workspace: str, *addresses: str | None) -> None:
     """Remove the views that filter for exactly one of a person's addresses or numbers, in any case."""
     texts = {address.casefold() for address in addresses if address}
-    queries = await _queries(workspace)
-    views = [view for view, text in queries.items() if texts & {value.casefold() for _, value in parse_qsl(text)}]
-    await _erase(workspace, views)
+    filters = (LeadView.workspace_id == workspace, LeadView.query != "")
+    rows = await LeadView.select(LeadView.id, LeadView.query).where(*filters)
+    views = [row["id"] for row in rows if texts & {value.casefold() for _, value in parse_qsl(row["query"])}]
+    if views:
+        await LeadView.delete().where(LeadView.workspace_id == workspace, LeadView.id.is_in(views))
 
 
 def _columns(columns: list[str]) -> list[str]:

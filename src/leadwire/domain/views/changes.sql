@@ -9,9 +9,3 @@ SELECT count(*) FROM lead_view WHERE workspace_id = :workspace AND user_id IS NO
 -- remove
 DELETE FROM lead_view WHERE workspace_id = :workspace AND id = :view_id
   AND (user_id = :user_id OR (user_id IS NULL AND :shared::bool)) RETURNING name
-
--- queries
-SELECT id, query FROM lead_view WHERE workspace_id = :workspace AND query <> ''
-
--- erase
-DELETE FROM lead_view WHERE workspace_id = :workspace AND id = ANY(:ids::text[])

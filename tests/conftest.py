@@ -70,8 +70,8 @@ txt_records._PATIENCE = 0.05  # type: ignore[misc]  # where nobody is; `resolver
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are cores, because much is waited for; each has servers of its own. One test needs none."""
-    return 0 if any("::" in asked for asked in config.args) else min((os.cpu_count() or 1) + 1, 8)
+    """Two more than there are cores, because much is waited for; each has servers of its own. One test needs none."""
+    return 0 if any("::" in asked for asked in config.args) else min((os.cpu_count() or 1) + 2, 8)
 
 
 @pytest.hookimpl(tryfirst=True)

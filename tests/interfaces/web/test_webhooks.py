@@ -360,3 +360,19 @@ async def test_figures_of_an_hour_ago_stay_in_their_hour(workspace, bot, wire, r
     await hourly_stats.flush()
     hours = (await stats.of(workspace, [made.id]))[made.id].hours
     assert [hour.delivered for hour in hours[-4:]] == [0, 1, 0, 0]
+
+
+async def test_a_secret_that_opens_nowhere_is_a_page_that_says_whom_to_ask(admin, receiver, caplog):
+    """As one that was copied from another endpoint's row, or when LEADWIRE_SECRET_KEY is another's."""
+    workspace = await only("SELECT id FROM workspace")
+    mine, other = await endpoint(workspace, receiver.url), await endpoint(workspace, receiver.url)
+    await db.rows(
+        "UPDATE webhook_endpoint SET secret = (SELECT secret FROM webhook_endpoint WHERE id = $1) WHERE id = $2",
+        other.id,
+        mine.id,
+    )
+    page = await admin.open(f"/webhooks/{mine.id}/secret", 503)
+    assert "until the operator has looked" in page
+    assert "LEADWIRE_SECRET_KEY" not in page
+    line = next(record for record in caplog.records if record.getMessage() == "request.failed")
+    assert "LEADWIRE_SECRET_KEY does not open" in str(line.exc_info[1])

@@ -8,7 +8,7 @@ from litestar import Request
 from litestar.exceptions import HTTPException
 
 from leadwire.infrastructure import db, errors, settings, telemetry
-from leadwire.infrastructure.errors import DomainError, Internal, Problem, Unavailable, WorkspaceMoving
+from leadwire.infrastructure.errors import DomainError, Internal, OperatorError, Problem, Unavailable, WorkspaceMoving
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.interfaces.http.responses import JSONResponse
 
@@ -24,6 +24,7 @@ _UNKNOWN: Final = (
     "The database did not answer in time: the change may or may not have been made. Look before you repeat it; with"
     " the same Idempotency-Key it is safe to repeat."
 )
+_MISCONFIGURED: Final = "This cannot be done until the operator has looked: the log says why. Quote the request id."
 _UNAVAILABLE: Final = {
     (db.Canceled,): "The database took too long to answer.",
     (*db.GONE, *AWAY, db.Deadlock): "The service cannot reach its database just now.",
@@ -47,6 +48,8 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
             unknown = isinstance(error, db.OutcomeUnknown) and request.method not in ("GET", "HEAD")
             return _respond(Unavailable(_UNKNOWN if unknown else detail))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
+    if isinstance(error, OperatorError):  # such as a secret that our key does not open; a person may try again later
+        return _respond(Unavailable(_MISCONFIGURED))
     return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 
 

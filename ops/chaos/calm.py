@@ -18,8 +18,11 @@ _RATE: Final = 18.0  # a second: several rounds of `reconcile` meet deliveries t
 
 
 class Calm(NamedTuple):
-    """The changes that were accepted, how many deliveries were queued again, and when a replay in order began."""
+    """When it began, the changes that were accepted, how many deliveries were queued again, and when a replay in order
+    began.
+    """
 
+    start: float
     accepted: Sequence[Accepted]
     reconciled: int
     replayed: float
@@ -37,4 +40,4 @@ async def observe(
     reconciled = sum(line["deliveries"] for line in cluster.logged("stream.reconciled", since=start))
     replayed = time.time()
     await start_replay(customer, ORDERED[0], Selection(since=clock.from_unix(start)))
-    return Calm(accepted, reconciled, replayed)
+    return Calm(start, accepted, reconciled, replayed)

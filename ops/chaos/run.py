@@ -134,7 +134,12 @@ async def _observe_all(
     erasures = [f"erasure: {status}" for status in await erase(customer.workload, cluster.url) if status != 200]
     refused = [*found["chaos"].refused, *erasures]
     found["chaos"] = msgspec.structs.replace(
-        found["chaos"], reconciled=end.reconciled, replayed=end.replayed, refused=refused
+        found["chaos"],
+        calm=end.start,
+        slack=settings.get().reconcile_after,
+        reconciled=end.reconciled,
+        replayed=end.replayed,
+        refused=refused,
     )
     balance = await balanced(cluster)
     return {name: msgspec.structs.replace(one, ledger=balance) for name, one in found.items()}

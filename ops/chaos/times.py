@@ -29,6 +29,16 @@ def late(endpoints: Sequence[str], events: Sequence[Recorded], posts: Sequence[P
     }
 
 
+def late_since(since: float, seconds: float, events: Sequence[Recorded], posts: Iterable[Post]) -> int:
+    """How many deliveries of events since a time were first sent later than so many seconds after the commit."""
+    committed = {one.event_id: one.at for one in events if one.at >= since}
+    first: dict[tuple[str, str], float] = {}
+    for post in posts:
+        if post.event_id in committed:
+            first.setdefault((post.endpoint, post.event_id), post.at)
+    return sum(at > committed[event_id] + seconds for (_, event_id), at in first.items())
+
+
 def recovery(
     endpoints: Sequence[str], events: Sequence[Recorded], posts: Sequence[Post], faults: Sequence[Fault]
 ) -> dict[str, Spread]:

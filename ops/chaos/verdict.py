@@ -23,7 +23,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     `states` holds the number in each lead, -1 for each ended conversation. `since`: from when on an endpoint is owed
     what is changed, where that is not from the beginning. `schedule`: the seconds before each retry. `reconciled`: how
-    many deliveries were queued again while nothing could be lost. `replayed`: from when on an endpoint in order
+    many deliveries were queued again since `calm`, when nothing could be lost any more: one that a busy machine has not
+    sent within `slack` seconds looks so. `replayed`: from when on an endpoint in order
     got nothing but what was replayed at once. `refused`: answers that
     nobody may get, and what a worker could not record. `aside`: events that were set aside, and came when they were
     released.
@@ -45,6 +46,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     acts: Sequence[Act] = ()
     schedule: Sequence[int] = ()
     since: Mapping[str, float] = {}
+    calm: float = float("inf")
+    slack: float = float("inf")
     reconciled: int = 0
     replayed: float = float("inf")
     aside: Sequence[str] = ()
@@ -148,7 +151,7 @@ def judge(seen: Evidence) -> Scorecard:
         canceled_by_nobody=customers.canceled_by_nobody(seen.ends, seen.events, seen.acts),
         unseen=customers.unseen(seen.ends, made),
         stopped=[f"{name} amid {fault.kind}" for fault in seen.faults for name in fault.stopped],
-        reconciled=seen.reconciled,
+        reconciled=max(0, seen.reconciled - times.late_since(seen.calm, seen.slack, seen.events, seen.posts)),
         refused=seen.refused,
         acts=dict(Counter(act.kind for act in seen.acts)),
         late=times.late(seen.endpoints, seen.events, seen.posts),

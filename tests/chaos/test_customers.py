@@ -106,6 +106,13 @@ def test_what_was_queued_again_without_a_loss_and_what_was_refused_is_named():
     assert seen(refused=["erasure: 500"]).failures == ["refused: erasure: 500"]
 
 
+def test_what_a_busy_machine_sends_late_may_look_lost():
+    assert seen(reconciled=3, calm=0.0, slack=0.4).failures == []  # each was sent half a second after its commit
+    assert seen(reconciled=4, calm=0.0, slack=0.4).failures == ["reconciled 1"]
+    assert seen(reconciled=3, calm=0.0, slack=0.6).failures == ["reconciled 3"]
+    assert seen(reconciled=3, calm=EVENTS[1].at, slack=0.4).failures == ["reconciled 1"]
+
+
 def test_what_is_sent_again_on_purpose_is_no_duplicate():
     again = post(FIRST, 5)
     attempts = [attempt(1, 100.4, outcome="delivered"), attempt(1, 104.9, generation=2, outcome="delivered")]

@@ -35,12 +35,12 @@ async def verify(workspace: str | None, file: IO[str] | None) -> Result:
     if file and not (told or others):
         raise OperatorError(f"there is no head in {file.name}")
     ended = await reads.ended({head.chain for head in told})
-    kept = {one for one in told if one.at > ended.get(one.chain, "") and workspace in (None, one.chain)}
+    kept = {head for head in told if head.at > ended.get(head.chain, "") and workspace in (None, head.chain)}
     chosen = [workspace] if workspace else chains
-    results = [await reads.verify(one, {head for head in kept if head.chain == one}) for one in chosen]
-    gone = sorted({one.chain for one in kept} - set(chains))
+    results = [await reads.verify(name, {head for head in kept if head.chain == name}) for name in chosen]
+    gone = sorted({head.chain for head in kept} - set(chains))
     lines = [_line(result) for result in results] + [
-        f"{one}  BROKEN: a head of it was kept, and it is gone" for one in gone
+        f"{name}  BROKEN: a head of it was kept, and it is gone" for name in gone
     ]
     if others:
         lines.append(f"{others} heads are not signed with a key of LEADWIRE_SECRET_KEY")

@@ -19,16 +19,16 @@ dead_letters = click.Group("dead-letters", help="Deliveries whose attempts have 
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
 async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
     """List dead letters, newest first."""
-    found, total = await reads.dead_letters(None, endpoint, event, limit)
+    letters, total = await reads.dead_letters(None, endpoint, event, limit)
     lines = [
         f"{letter.event_id}  {letter.event}  {letter.endpoint_id}  {letter.last_outcome} after {letter.attempts}"
         f" attempts  {letter.finished_at}"
-        for letter in found
+        for letter in letters
     ]
     lines.append(f"{total} dead letter{'' if total == 1 else 's'}")
     if total:
         lines.append("Send them again: leadwire redrives start")
-    return Result({"total": total, "dead_letters": found}, "\n".join(lines))
+    return Result({"total": total, "dead_letters": letters}, "\n".join(lines))
 
 
 @command(dead_letters, "show")
@@ -36,8 +36,8 @@ async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
 @click.option("--endpoint", metavar="ID")
 async def show_(event: str, endpoint: str | None) -> Result:
     """Show the deliveries of one event, in any state: body, attempts, responses."""
-    found = await reads.deliveries_of(None, event, endpoint)
-    return Result(found, "\n".join(line for delivery in found for line in _lines(delivery)))
+    deliveries = await reads.deliveries_of(None, event, endpoint)
+    return Result(deliveries, "\n".join(line for delivery in deliveries for line in _lines(delivery)))
 
 
 def _lines(delivery: DeliveryDetail) -> list[str]:
@@ -45,9 +45,9 @@ def _lines(delivery: DeliveryDetail) -> list[str]:
     return [
         f"{number}{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}",
         *(
-            f"  {one.started_at}  attempt {one.number}: {one.outcome} {one.http_status or one.error or ''}"
-            f" in {one.duration_ms} ms"
-            for one in delivery.history
+            f"  {attempt.started_at}  attempt {attempt.number}: {attempt.outcome}"
+            f" {attempt.http_status or attempt.error or ''} in {attempt.duration_ms} ms"
+            for attempt in delivery.history
         ),
         f"  {delivery.body or '(erased)'}",
     ]

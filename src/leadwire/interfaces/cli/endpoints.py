@@ -37,23 +37,29 @@ async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str
     """Create an endpoint. Its secret is shown only once."""
     chosen = await the_workspace(workspace)
     async with audited("endpoint.created", workspace=chosen) as entry:
-        made = await changes.create(chosen, url, events)
-        entry.subject, entry.detail = made.id, f"url: {made.url}; events: {' '.join(made.events)}"
+        endpoint = await changes.create(chosen, url, events)
+        entry.subject, entry.detail = endpoint.id, f"url: {endpoint.url}; events: {' '.join(endpoint.events)}"
     if enable:
-        async with audited("endpoint.enabled", made.id):
-            await changes.enable(None, made.id)
-    document = {"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable}
-    then = "" if enable else f"\nThen: leadwire endpoints test {made.id} && leadwire endpoints enable {made.id}"
-    return Result(document, f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.{then}")
+        async with audited("endpoint.enabled", endpoint.id):
+            await changes.enable(None, endpoint.id)
+    document = {
+        "id": endpoint.id,
+        "secret": endpoint.secret,
+        "url": endpoint.url,
+        "events": endpoint.events,
+        "enabled": enable,
+    }
+    then = "" if enable else f"\nThen: leadwire endpoints test {endpoint.id} && leadwire endpoints enable {endpoint.id}"
+    return Result(document, f"{endpoint.id}\n{endpoint.secret}\n\nCopy the secret now: it is not shown again.{then}")
 
 
 @command(endpoints, "list")
 @workspace_option
 async def list_(workspace: str | None) -> Result:
     """List endpoints."""
-    found = await reads.endpoints(workspace and await the_workspace(workspace))
+    rows = await reads.endpoints(workspace and await the_workspace(workspace))
     return listing(
-        found, _line, "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created"
+        rows, _line, "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created"
     )
 
 

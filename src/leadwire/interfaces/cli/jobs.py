@@ -25,9 +25,9 @@ async def list_(kind: str | None, state: "State | None", limit: int) -> Result:
 
     return listing(
         await reads.listed(kind, state, limit),
-        lambda one: (
-            f"{one.kind}  {one.key or '-'}  {one.workspace or '-'}  {one.state}  since {one.since:%Y-%m-%d %H:%M:%S}"
-            + (f"  {one.tries} tries  {one.error}" if one.error else "")
+        lambda job: (
+            f"{job.kind}  {job.key or '-'}  {job.workspace or '-'}  {job.state}  since {job.since:%Y-%m-%d %H:%M:%S}"
+            + (f"  {job.tries} tries  {job.error}" if job.error else "")
         ),
         "No such jobs.",
     )

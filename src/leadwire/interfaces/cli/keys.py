@@ -50,8 +50,8 @@ async def create(
 @workspace_option
 async def list_(workspace: str | None) -> Result:
     """List keys. The keys themselves are not stored and cannot be shown again."""
-    found = await reads.listed(workspace and await the_workspace(workspace))
-    return listing(found, _line, "No keys yet. Create one: leadwire keys create --name crm")
+    rows = await reads.listed(workspace and await the_workspace(workspace))
+    return listing(rows, _line, "No keys yet. Create one: leadwire keys create --name crm")
 
 
 @command(keys)
@@ -60,9 +60,9 @@ async def list_(workspace: str | None) -> Result:
 async def roll(key_id: str, overlap: str) -> Result:
     """Create a new key with the same scopes. The old key works until the overlap has passed."""
     async with audited("api_key.rolled", key_id, await _owner(key_id)) as entry:
-        made, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
-        entry.detail = f"key: {key_id} -> {made}; ends: {overlap}"
-    return _new(made, key)
+        new_id, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
+        entry.detail = f"key: {key_id} -> {new_id}; ends: {overlap}"
+    return _new(new_id, key)
 
 
 @command(keys)

@@ -22,9 +22,9 @@ async def list_(state: State | None, limit: int) -> Result:
     """List mails without their contents, newest first."""
     return listing(
         await reads.listed(state, limit),
-        lambda one: (
-            f"{one.id}  {one.state:7}  {one.kind}  {one.recipient}  {one.attempts} attempts  {one.created_at}"
-            + (f"  {one.error}" if one.error else "")
+        lambda message: (
+            f"{message.id}  {message.state:7}  {message.kind}  {message.recipient}  {message.attempts} attempts"
+            f"  {message.created_at}" + (f"  {message.error}" if message.error else "")
         ),
         "No such mails." if state else "No mails.",
     )

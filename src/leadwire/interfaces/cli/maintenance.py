@@ -59,13 +59,13 @@ def doctor(egress: str | None, within: float, as_json: bool) -> int:
 
 
 def _examined(findings: "list[checks.finding.Finding]") -> Result:
-    errors, warnings = (sum(one.level == level for one in findings) for level in ("error", "warning"))
+    errors, warnings = (sum(finding.level == level for finding in findings) for level in ("error", "warning"))
     lines = []
-    for one in findings:
-        word, color = _LOOK[one.level]
-        lines.append(f"{click.style(word, color)}  {one.about}: {one.says}")
-        if one.fix:
-            lines.append(f"         fix: {one.fix}")
+    for finding in findings:
+        word, color = _LOOK[finding.level]
+        lines.append(f"{click.style(word, color)}  {finding.about}: {finding.says}")
+        if finding.fix:
+            lines.append(f"         fix: {finding.fix}")
     lines.append(f"{errors} errors, {warnings} warnings." if errors or warnings else "No problems found.")
     document = {"sound": errors == 0, "errors": errors, "warnings": warnings, "findings": findings}
     return Result(document, "\n".join(lines), 1 if errors else 0)
@@ -74,14 +74,14 @@ def _examined(findings: "list[checks.finding.Finding]") -> Result:
 @command()
 async def ledger() -> Result:
     """Check that no delivery is missing or wrong. Exit 1 if one is. Say where the database became another server."""
-    found, redis_was_there, begun = await system.ledger()
-    broken = sum(check.broken for check in found)
-    lines = [f"{check.broken:>8}  {check.meaning}" for check in found]
+    results, redis_was_there, begun = await system.ledger()
+    broken = sum(check.broken for check in results)
+    lines = [f"{check.broken:>8}  {check.meaning}" for check in results]
     if not redis_was_there:
         lines.append("          (Redis cannot be reached: the streams were not checked)")
     lines.extend(map(str, begun))
     lines.append("The ledger is balanced." if broken == 0 else "The ledger is NOT balanced.")
-    document = {"balanced": broken == 0, "checks": [check._asdict() for check in found], "epochs": begun}
+    document = {"balanced": broken == 0, "checks": [check._asdict() for check in results], "epochs": begun}
     return Result(document, "\n".join(lines), 0 if broken == 0 else 1)
 
 
@@ -98,7 +98,7 @@ async def list_() -> Result:
         {"event_id": event, "endpoint_id": None, "event": kind, "error": error}
         for event, kind, error in await fan_out.listed()
     ]
-    lines = [f"{one['event_id']}  {one['event']}  {one['endpoint_id'] or one['error']}" for one in document]
+    lines = [f"{entry['event_id']}  {entry['event']}  {entry['endpoint_id'] or entry['error']}" for entry in document]
     return Result(document, "\n".join([*lines, f"{len(lines)} set aside"]))
 
 

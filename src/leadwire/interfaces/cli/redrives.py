@@ -25,10 +25,10 @@ def _moment(_context: click.Context, _option: click.Parameter, text: str | None)
 def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    found = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", text)
-    if not found:
+    match = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", text)
+    if not match:
         raise click.BadParameter("a number such as 17, or a range such as 17-20")
-    return int(found[1]), int(found[2] or found[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 _time_option = functools.partial(click.option, metavar="TIME", callback=_moment)

@@ -57,9 +57,9 @@ class Result(NamedTuple):
     note: str = ""
 
 
-def listing(found: Sequence[T], line: Callable[[T], str], empty: str) -> Result:
+def listing(rows: Sequence[T], line: Callable[[T], str], empty: str) -> Result:
     """A list: a line for each, or `empty` where there are none."""
-    return Result(found, "\n".join(map(line, found)) or empty)
+    return Result(rows, "\n".join(map(line, rows)) or empty)
 
 
 def show(result: Result, *, as_json: bool) -> int:
@@ -93,12 +93,12 @@ def command(
 
     def declare(work: Work | Callable[..., Result]) -> click.Command:
         @functools.wraps(work)
-        def printed(*, as_json: bool, **given: Any) -> int:
-            return show(run(work)(**given), as_json=as_json)
+        def printed(*, as_json: bool, **options: Any) -> int:
+            return show(run(work)(**options), as_json=as_json)
 
-        made = (group.command if group else click.command)(name)(printed)
-        made.params.append(json_option)
-        return made
+        click_command = (group.command if group else click.command)(name)(printed)
+        click_command.params.append(json_option)
+        return click_command
 
     return declare
 

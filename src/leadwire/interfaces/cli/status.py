@@ -37,8 +37,8 @@ def _delivery(now: Status) -> str:
         *((state, count, "", "") for state, count in now.deliveries.items()),
         ("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds), ""),
         *(
-            (f"  {one.endpoint}, window {one.window}", one.deliveries, _age(one.oldest_seconds), one.url)
-            for one in now.behind
+            (f"  {row.endpoint}, window {row.window}", row.deliveries, _age(row.oldest_seconds), row.url)
+            for row in now.behind
         ),
         ("paused endpoints", now.paused_endpoints, "", why),
         ("dead letters", now.dead_letters, "", ""),

@@ -44,7 +44,7 @@ async def list_(workspace: str | None) -> Result:
     people = await reads.users(workspace and await the_workspace(workspace))
     return listing(
         people,
-        lambda one: f"{one.id}  {one.role:6}  {one.email}  {one.workspace_id}{'  operator' * one.operator}",
+        lambda user: f"{user.id}  {user.role:6}  {user.email}  {user.workspace_id}{'  operator' * user.operator}",
         "No accounts yet. Create a link for one: leadwire users invite",
     )
 

@@ -50,15 +50,15 @@ async def create(name: str, email: str | None) -> Result:
 async def list_() -> Result:
     """List workspaces, oldest first."""
     customers = await accounts.workspace_list()
-    return listing(customers, lambda one: f"{one.id}  {one.state:13}  {one.name}", "No workspaces yet.")
+    return listing(customers, lambda row: f"{row.id}  {row.state:13}  {row.name}", "No workspaces yet.")
 
 
 @command(workspaces)
 @_workspace
 async def show(workspace: str) -> Result:
     """Show what a workspace has, and its quotas. Bytes are estimates; so are numbers with "about"."""
-    found = await usage.one(workspace)
-    return Result(found, _shown(found))
+    customer = await usage.one(workspace)
+    return Result(customer, _shown(customer))
 
 
 @command(workspaces)
@@ -153,10 +153,10 @@ async def import_(path: Path) -> Result:
     No export has secrets: endpoints are disabled and have new ones, people choose a new password, and API keys,
     invitations and blocks of visitors have to be made again. What was still to be sent is canceled.
     """
-    workspace, made = await import_file.read(path)
-    told = ", ".join(f"{made[kind]:,} {kind}s" for kind in ("lead", "conversation", "event", "endpoint"))
+    workspace, counts = await import_file.read(path)
+    told = ", ".join(f"{counts[kind]:,} {kind}s" for kind in ("lead", "conversation", "event", "endpoint"))
     text = f"{workspace} is here: {told}. Endpoints are disabled and have new secrets; there are no API keys."
-    return Result({"id": workspace, "rows": made}, text)
+    return Result({"id": workspace, "rows": counts}, text)
 
 
 @command(workspaces)
@@ -218,13 +218,13 @@ def _map(lines: Mapping[str, str]) -> str:
     return "\n".join(f"{name} {cell}" for name, cell in lines.items())
 
 
-def _shown(one: "usage.Usage") -> str:
-    state = f"moved to {one.moved_to or 'another installation'}" if one.state == "moved" else one.state
-    lines = [f"{one.name}  {one.id}  {state}, since {one.created_at}", ""]
-    for kind, amount in one.amounts.items():
+def _shown(customer: "usage.Usage") -> str:
+    state = f"moved to {customer.moved_to or 'another installation'}" if customer.state == "moved" else customer.state
+    lines = [f"{customer.name}  {customer.id}  {state}, since {customer.created_at}", ""]
+    for kind, amount in customer.amounts.items():
         lines.append(f"{kind:14} {amount!s:>20}  about {_size(amount.bytes)}")
     lines.append("")
-    for name, used in one.quotas.items():
+    for name, used in customer.quotas.items():
         own = " (its own quota)" if used.own else ""
         lines.append(f"{name:14} {used.count:>20,}  of {used.most:,}{own}{'  NEAR ITS END' if used.near else ''}")
     return "\n".join(lines)

@@ -56,15 +56,15 @@ def build(document: Mapping[str, Any]) -> Site:
         name: Page(name, sections[0].heading, Markup(), sections)
         for name, sections in reference.sections(described).items()
     }
-    found = guides | {page.name: page for page in markdown.pages(contents)}
-    groups = [(title, [found[name] for name in names]) for title, names in contents.groups]
-    files = {f"{name}.md": (_installable(page.source), "text/markdown") for name, page in found.items() if page.source}
-    for name, page in found.items():
+    pages = guides | {page.name: page for page in markdown.pages(contents)}
+    groups = [(title, [pages[name] for name in names]) for title, names in contents.groups]
+    files = {f"{name}.md": (_installable(page.source), "text/markdown") for name, page in pages.items() if page.source}
+    for name, page in pages.items():
         template = environment.get_template(f"{name}.html" if name in guides else "layout.html")
         files[name] = _installable(template.render(described, page=page, groups=groups)), "text/html"
     index = [
         (name, section.anchor, page.title, section.heading, section.text)
-        for name, page in found.items()
+        for name, page in pages.items()
         for section in page.sections
     ]
     files["search.json"] = msgspec.json.encode(index), "application/json"
@@ -95,9 +95,9 @@ def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteH
     @get(PREFIX + "{name:str}")
     async def page(request: Request[Any, Any, Any]) -> Response[bytes]:
         """A page, its Markdown, or what the search looks in."""
-        if (found := made(request.app).files.get(request.path_params["name"])) is None:
+        if (file := made(request.app).files.get(request.path_params["name"])) is None:
             raise NotFound("The documentation has no such page.")
-        content, kind = found
+        content, kind = file
         return Response(content, media_type=kind, headers=_POLICY if kind == "text/html" else None)
 
     @get("/llms.txt")

@@ -77,18 +77,18 @@ def contents() -> Contents:
     return Contents([(group["title"], group["pages"]) for group in read["groups"]], read["elsewhere"], runbooks)
 
 
-def pages(found: Contents) -> Iterator[Page]:
+def pages(contents: Contents) -> Iterator[Page]:
     """The pages that are written in Markdown."""
-    other = {name: file for file, name in found.elsewhere.items()}
-    for name in found.names:
-        file = (_RUNBOOKS if name in found.runbooks else _FOLDER) / f"{name}.md"
+    other = {name: file for file, name in contents.elsewhere.items()}
+    for name in contents.names:
+        file = (_RUNBOOKS if name in contents.runbooks else _FOLDER) / f"{name}.md"
         if not file.is_file() and name in other:
             file = _FOLDER / other[name]
         if file.is_file():
-            yield _page(name, file, found)
+            yield _page(name, file, contents)
 
 
-def _page(name: str, file: Traversable, found: Contents) -> Page:
+def _page(name: str, file: Traversable, contents: Contents) -> Page:
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
     text = file.read_text()
     tokens = markdown.parse(text)
@@ -96,11 +96,11 @@ def _page(name: str, file: Traversable, found: Contents) -> Page:
     for token in tokens:
         for child in token.children or ():
             if child.type == "link_open":
-                child.attrs["href"] = _address(str(child.attrs["href"]), found, name)
+                child.attrs["href"] = _address(str(child.attrs["href"]), contents, name)
     html = markdown.renderer.render(tokens, markdown.options, {})
     for ours, better in _REPLACED.items():
         html = html.replace(ours, better)
-    source = _LINKED.sub(lambda link: _address(link[0], found, name, ".md"), text)
+    source = _LINKED.sub(lambda link: _address(link[0], contents, name, ".md"), text)
     return Page(name, sections[0].heading, Markup(html), sections, source)  # noqa: S704 - the files are ours
 
 
@@ -126,12 +126,12 @@ def _plain(token: Token) -> str:
     return "".join(texts[child.type] or child.content for child in token.children if child.type in texts)
 
 
-def _address(href: str, found: Contents, page: str, kind: str = "") -> str:
+def _address(href: str, contents: Contents, page: str, kind: str = "") -> str:
     """Where a link of the Markdown leads at /docs. Raise OperatorError where it leads nowhere."""
     match = _LINK.fullmatch(href)
     if not match or not match["file"]:
         return href
-    name = found.elsewhere.get(match["file"], match["file"].removesuffix(".md").rpartition("/")[2])
-    if name not in found.names:
+    name = contents.elsewhere.get(match["file"], match["file"].removesuffix(".md").rpartition("/")[2])
+    if name not in contents.names:
         raise OperatorError(f"{page}: the documentation has no page for {href}")
     return f"{PREFIX}{name}{kind if name not in GENERATED else ''}{match['anchor'] or ''}"

@@ -31,31 +31,35 @@ def described(document: Json) -> dict[str, Any]:
         for path, item in _resolved(document["paths"], document["components"]).items()
         for method, operation in item.items()
     ]
-    tags = [(tag, [one for one in operations if tag["name"] in one[2]["tags"]]) for tag in document["tags"]]
+    tags = [(tag, [entry for entry in operations if tag["name"] in entry[2]["tags"]]) for tag in document["tags"]]
     errors = dict(error for _, _, operation, _ in operations for error in _errors(operation))
     return {
         "info": document["info"],
-        "tags": [(tag, found) for tag, found in tags if found],
+        "tags": [(tag, entries) for tag, entries in tags if entries],
         "webhooks": [(item["post"], _data(item["post"], schemas)) for item in document["webhooks"].values()],
         "objects": _objects(schemas),
         "problem": schemas["Problem"],
-        "problem_example": next(shown["value"] for shown in errors.values() if "errors" in shown["value"]),
-        "errors": [(status, code, shown["summary"], cures[code]) for (status, code), shown in sorted(errors.items())],
+        "problem_example": next(example["value"] for example in errors.values() if "errors" in example["value"]),
+        "errors": [(status, code, error["summary"], cures[code]) for (status, code), error in sorted(errors.items())],
     }
 
 
 def sections(described: Json) -> dict[str, list[Section]]:
     """What the generated pages have, for the list of contents and the search. The first is the page itself."""
     operations = [
-        Section(one["operationId"], one["summary"], 2, f"{method.upper()} {path} {one['description']}")
-        for _, found in described["tags"]
-        for method, path, one, _ in found
+        Section(
+            operation["operationId"], operation["summary"], 2, f"{method.upper()} {path} {operation['description']}"
+        )
+        for _, entries in described["tags"]
+        for method, path, operation, _ in entries
     ]
     objects = [
         Section(f"object-{name}", name, 3, " ".join([*schema.get("properties", {})]))
         for name, schema in described["objects"].items()
     ]
-    events = [Section(one["operationId"], one["summary"], 2, one["description"]) for one, _ in described["webhooks"]]
+    events = [
+        Section(event["operationId"], event["summary"], 2, event["description"]) for event, _ in described["webhooks"]
+    ]
     errors = [Section(code, code, 3, f"{status} {text} {cure}") for status, code, text, cure in described["errors"]]
     return {
         "reference": [Section("start", "API reference", 1, described["info"]["description"]), *operations, *objects],
@@ -80,16 +84,19 @@ def _errors(operation: Json) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield an example of each error, by its status and code."""
     for response in operation["responses"].values():
         content = response.get("content", {}).get("application/problem+json", {})
-        for code, shown in content.get("examples", {}).items():
-            yield (str(shown["value"]["status"]), code), shown
+        for code, example in content.get("examples", {}).items():
+            yield (str(example["value"]["status"]), code), example
 
 
 def _described(named: Json) -> list[Row]:
     return [(name, "", value["description"]) for name, value in named.items()]
 
 
-def _parameters(found: list[Json]) -> list[Row]:
-    return [(one["name"], _PLACES[one["in"]] + type_words(one["schema"]), one["description"]) for one in found]
+def _parameters(parameters: list[Json]) -> list[Row]:
+    return [
+        (parameter["name"], _PLACES[parameter["in"]] + type_words(parameter["schema"]), parameter["description"])
+        for parameter in parameters
+    ]
 
 
 def _fields(schema: Json) -> list[Row]:
@@ -149,7 +156,7 @@ def _name(reference: Json) -> str:
 def type_words(schema: Json) -> Markup:
     """Return what a value is, in words; objects are links."""
     kind = schema.get("type", "anything")
-    kinds = [_one_type(schema, one) for one in kind] if isinstance(kind, list) else []
+    kinds = [_one_type(schema, choice) for choice in kind] if isinstance(kind, list) else []
     if choices := schema.get("anyOf") or schema.get("oneOf") or kinds:
         return Markup(" or ").join(dict.fromkeys(type_words(choice) for choice in choices))
     if ref := schema.get("$ref") or schema.get("title"):

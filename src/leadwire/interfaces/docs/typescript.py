@@ -31,8 +31,8 @@ def _operation(operation: Json, components: Json) -> str:
     """Its query, the JSON that it takes, and the JSON of each answer by its status."""
     parts = [_resolved(parameter, components) for parameter in operation.get("parameters", ())]
     query = [_member(part["name"], part, part["schema"]) for part in parts if part["in"] == "query"]
-    answers = [(status, _resolved(one, components)) for status, one in operation["responses"].items()]
-    responses = "".join(f"{status}: {_content(one)}; " for status, one in answers if status.isdigit())
+    answers = [(status, _resolved(answer, components)) for status, answer in operation["responses"].items()]
+    responses = "".join(f"{status}: {_content(answer)}; " for status, answer in answers if status.isdigit())
     parameters = f"parameters: {{ query?: {{ {''.join(query)}}} }}; " if query else ""
     body = f"requestBody: {_content(operation['requestBody'])}; " if "requestBody" in operation else ""
     return f"{{ {parameters}{body}responses: {{ {responses}}} }}"
@@ -63,9 +63,9 @@ def _type(schema: Json) -> str:
         if parts := [part for name in names for part in schema.get(name, ())]:
             return joined.join(map(_type, parts))
     if "const" in schema or "enum" in schema:
-        return " | ".join(json.dumps(one) for one in schema.get("enum", [schema.get("const")]))
+        return " | ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
     if isinstance(kind, list):
-        return " | ".join(_type({**schema, "type": one}) for one in kind)
+        return " | ".join(_type({**schema, "type": choice}) for choice in kind)
     if kind == "object":
         return _object(schema)
     return f"({_type(schema['items'])})[]" if kind == "array" else _NAMES.get(str(kind), "unknown")
@@ -76,4 +76,4 @@ def _object(schema: Json) -> str:
     if "properties" not in schema:
         return f"Record<string, {_type(values) if isinstance(values, dict) else 'unknown'}>"
     members = schema["properties"].items()
-    return "{ " + "".join(_member(name, {**one, "required": name in needed}, one) for name, one in members) + "}"
+    return "{ " + "".join(_member(name, {**part, "required": name in needed}, part) for name, part in members) + "}"

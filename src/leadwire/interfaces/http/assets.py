@@ -41,9 +41,9 @@ def address(name: str) -> str:
 @get(PREFIX + "{name:str}")
 async def asset(request: Request[Any, Any, Any]) -> Response[bytes]:
     """A static file."""
-    if (found := _files().get(request.path_params["name"])) is None:
+    if (file := _files().get(request.path_params["name"])) is None:
         raise NotFound("There is no such file.")
-    content, kind, digest, small = found
+    content, kind, digest, small = file
     kept = "public, max-age=31536000, immutable" if request.scope["query_string"] == digest.encode() else "no-cache"
     headers = {"Cache-Control": kept, "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):

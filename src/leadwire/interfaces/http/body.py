@@ -80,12 +80,12 @@ async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> byt
     return body
 
 
-def fields(given: dict[str, Any], model: type[S], also: frozenset[str] = frozenset()) -> S:
-    """Return the members of `given` as a `model`. Raise Invalid or UnknownField with an entry for each wrong one.
+def fields(members: dict[str, Any], model: type[S], also: frozenset[str] = frozenset()) -> S:
+    """Return `members` as a `model`. Raise Invalid or UnknownField with an entry for each wrong one.
 
     Members in `also` are known but not part of this model: they are left to the caller.
     """
-    mine = {name: raw for name, raw in given.items() if name not in also}
+    mine = {name: raw for name, raw in members.items() if name not in also}
     try:
         return msgspec.convert(mine, model)
     except msgspec.ValidationError as error:  # it names the first fault; now find them all
@@ -132,17 +132,17 @@ def _repeated_in(pairs: tuple[tuple[str, Any], ...], *path: str) -> list[FieldEr
     return [FieldError("repeated_field", "Given more than once.", pointer(*path, name)) for name in twice]
 
 
-def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[FieldError]:
+def _faults(members: dict[str, Any], model: type[msgspec.Struct]) -> list[FieldError]:
     fields = msgspec.structs.fields(model)
     types = {field.encode_name: field.type for field in fields}
     faults: list[FieldError] = []
-    for name, raw in given.items():
+    for name, raw in members.items():
         if name not in types:
             faults.append(FieldError("unknown_field", f"No such field. There are: {', '.join(types)}.", pointer(name)))
             continue
         whole = _wrong(raw, types[name], name)
         faults += whole and (_wrong_entries(raw, types[name], name) or whole)
-    missing = [field.encode_name for field in fields if field.required and field.encode_name not in given]
+    missing = [field.encode_name for field in fields if field.required and field.encode_name not in members]
     return faults + [FieldError("missing_field", "Must be given.", pointer(name)) for name in missing]
 
 

@@ -90,7 +90,7 @@ def _within(address: Address, networks: Sequence[Network]) -> bool:
 
 def _address(text: str) -> Address | None:
     try:
-        found = ipaddress.ip_address(text.split("%", maxsplit=1)[0])
+        ip = ipaddress.ip_address(text.split("%", maxsplit=1)[0])
     except ValueError:
         return None
-    return found.ipv4_mapped or found if isinstance(found, ipaddress.IPv6Address) else found
+    return ip.ipv4_mapped or ip if isinstance(ip, ipaddress.IPv6Address) else ip

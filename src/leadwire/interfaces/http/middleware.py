@@ -125,13 +125,13 @@ def _record(scope: Any, status: int, seconds: float) -> None:
 
 def _cells_of(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
     """Return the metrics of a route's template: a path may name a person. Unknown methods are counted as one."""
-    if found := _cells.get((method, route, status)):
-        return found
+    if cells := _cells.get((method, route, status)):
+        return cells
     label = method if method in _METHODS else "other"
-    made = REQUESTS.labels(label, route, str(status)), SECONDS.labels(label, route)
+    cells = REQUESTS.labels(label, route, str(status)), SECONDS.labels(label, route)
     if label == method:
-        _cells[method, route, status] = made
-    return made
+        _cells[method, route, status] = cells
+    return cells
 
 
 def _describe(span: Span, scope: Any, status: int, request_id: str) -> None:

@@ -137,23 +137,23 @@ async def _compressed(body: bytes) -> bytes:
     return await cpu_work.run(zlib.compress, body, _LEVEL, wbits=GZIP)
 
 
-def tagged(request: "Request[Any, Any, Any]", found: Tagged[T]) -> JSONResponse[Single[T] | None]:
+def tagged(request: "Request[Any, Any, Any]", resource: Tagged[T]) -> JSONResponse[Single[T] | None]:
     """Return a resource with its `ETag`; 304 without a body when the caller has this version (RFC 9110 section 13)."""
-    tag = f'"{found.version}"'
+    tag = f'"{resource.version}"'
     headers = [(b"etag", tag.encode())]
     wanted = requests.header(request.scope, b"if-none-match")
     if wanted is not None and request.method in ("GET", "HEAD"):
         tags = [part.strip() for part in wanted.replace("W/", "").split(",")]
         if tag in tags or "*" in tags:
             return JSONResponse(None, status_code=304, headers=headers)
-    return JSONResponse(Single(found.data), headers=headers)
+    return JSONResponse(Single(resource.data), headers=headers)
 
 
-def page(request: "Request[Any, Any, Any]", found: Page[T]) -> JSONResponse[Page[T]]:
+def page(request: "Request[Any, Any, Any]", page: Page[T]) -> JSONResponse[Page[T]]:
     """Return a page with the `Link` header that leads through its list."""
     path = f"{settings.get().public_url}{request.scope['path']}"
-    header = links(path, requests.pairs_of(request.scope["query_string"]), found.meta)
-    return JSONResponse(found, headers=[(b"link", header.encode())])
+    header = links(path, requests.pairs_of(request.scope["query_string"]), page.meta)
+    return JSONResponse(page, headers=[(b"link", header.encode())])
 
 
 def links(path: str, pairs: list[tuple[str, str]], meta: PageMeta) -> str:
@@ -165,7 +165,7 @@ def links(path: str, pairs: list[tuple[str, str]], meta: PageMeta) -> str:
     kept = urlencode([pair for pair in pairs if pair[0] != name])  # once: it is dearer than all the rest
     leads = _by_cursor(meta) if by_cursor else _by_number(meta)
     begin = f"<{path}?{kept}{'&' if kept else ''}{name}="
-    return ", ".join(f'{begin}{place}>; rel="{rel}"' for rel, place in leads.items())
+    return ", ".join(f'{begin}{value}>; rel="{rel}"' for rel, value in leads.items())
 
 
 def _by_cursor(meta: PageMeta) -> dict[str, Any]:

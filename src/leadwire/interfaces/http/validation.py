@@ -38,10 +38,10 @@ def plain(error: Exception, kind: Any) -> tuple[str, str]:
     if text.startswith("Invalid enum value"):
         return "wrong_value", f"Must be one of {', '.join(f'`{choice}`' for choice in _choices(kind))}."
     for pattern, code, message in _TABLE:
-        if found := pattern.match(text):
-            return code, message.format(*found.groups())
-    if found := re.match(r"Expected `([\w |]+)`", text):
-        return "wrong_type", must_be(*found[1].split(" | "))
+        if match := pattern.match(text):
+            return code, message.format(*match.groups())
+    if match := re.match(r"Expected `([\w |]+)`", text):
+        return "wrong_type", must_be(*match[1].split(" | "))
     return "wrong_value", "Is not valid."
 
 

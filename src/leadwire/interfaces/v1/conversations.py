@@ -35,8 +35,8 @@ async def list_messages(caller: Caller, conversation_id: str, query: Query[Numbe
 
     Oldest first. Messages are only added, so a page that is full stays as it is.
     """
-    found, total = await reads.messages_page(caller.workspace, conversation_id, query.page, query.limit)
-    return Page(found, PageMeta(total, query.page, query.limit))
+    messages, total = await reads.messages_page(caller.workspace, conversation_id, query.page, query.limit)
+    return Page(messages, PageMeta(total, query.page, query.limit))
 
 
 @post("/{conversation_id:str}/end", scope="conversations:write")

@@ -109,7 +109,7 @@ async def cancel_export(caller: Caller, export_id: str) -> Single[Export]:
 
 
 async def _written(
-    workspace: str, job: StoredExport, found: AsyncIterator[Sequence[Struct]], *, whole: bool
+    workspace: str, job: StoredExport, batches: AsyncIterator[Sequence[Struct]], *, whole: bool
 ) -> AsyncGenerator[bytes, None]:
     """Yield the file, at least once. Raise RateLimited; ExportCanceled as soon as that is seen."""
     _, write = FORMATS[job.export.format]
@@ -118,10 +118,10 @@ async def _written(
         raise RateLimited(message, headers={"Retry-After": "5"})
     _downloads[workspace] += 1
     try:
-        first = await anext(found, None) or ()
+        first = await anext(batches, None) or ()
         yield write(job.export.type, first, head=whole)
         sent = len(first)
-        async for rows in found:
+        async for rows in batches:
             yield write(job.export.type, rows, head=False)
             sent += len(rows)
             if sent >= _NOTED_EVERY:

@@ -37,8 +37,8 @@ _BODY_ERRORS: Final = (
 )  # fmt: skip
 RESPONSES: dict[Any, Callable[..., JSONResponse[Any]]] = {
     Page: responses.page,
-    Feed: lambda _, found: JSONResponse(found),
-    Single: lambda _, found: JSONResponse(found),
+    Feed: lambda _, feed: JSONResponse(feed),
+    Single: lambda _, resource: JSONResponse(resource),
     Tagged: responses.tagged,
     Download: streams.StreamResponse,
     JSONResponse: lambda _, response: response,
@@ -84,9 +84,9 @@ def _merge_patch(change: Any) -> Input:
     read_only = frozenset(resource.__struct_fields__) - frozenset(patch.__struct_fields__)
 
     async def read(request: "Request[Any, Any, Any]") -> Change[Any, Any]:
-        given = await body.json_object(request)
-        unchanged = {name: value for name, value in given.items() if name in read_only}
-        return Change(body.fields(given, patch, also=read_only), unchanged)
+        members = await body.json_object(request)
+        unchanged = {name: value for name, value in members.items() if name in read_only}
+        return Change(body.fields(members, patch, also=read_only), unchanged)
 
     return Input(read, _BODY_ERRORS, body=patch)
 
@@ -206,7 +206,7 @@ def _input(name: str, hint: Any, path: str) -> Input:
 def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awaitable[JSONResponse[Any]]]:
     """Return what Litestar calls: it reads the inputs, calls the handler and makes the response."""
     handler, envelope = operation.handler, operation.envelope
-    read = {name: given.read for name, given in operation.inputs.items()}
+    read = {name: source.read for name, source in operation.inputs.items()}
     awaited = [name for name in read if inspect.iscoroutinefunction(read[name])]
     plain = [(name, read[name]) for name in read if name not in awaited]
 
@@ -215,10 +215,10 @@ def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awai
     async def endpoint(request: Request[Any, Any, Any]) -> JSONResponse[Any]:
         if not takes_query:
             NO_QUERY.read(request)
-        given = {name: read_one(request) for name, read_one in plain}
+        arguments = {name: read_one(request) for name, read_one in plain}
         for name in awaited:
-            given[name] = await read[name](request)
-        response = RESPONSES[envelope](request, await handler(**given))
+            arguments[name] = await read[name](request)
+        response = RESPONSES[envelope](request, await handler(**arguments))
         if operation.status != 200:
             response.status_code = operation.status
         return response

@@ -119,19 +119,19 @@ async def _receiver(scope: Scope) -> Receiver:
     """Raise Unauthenticated, RateLimited, WorkspaceSuspended, WorkspaceMoving."""
     loop_time = asyncio.get_running_loop().time()
     try:
-        found = await receivers.authenticate(bearer(scope["headers"], "token"))
-        if found is None:
+        receiver = await receivers.authenticate(bearer(scope["headers"], "token"))
+        if receiver is None:
             raise Unauthenticated("The receiver's token is not known, or another has replaced it.", headers=CHALLENGE)
     except Unauthenticated:
         _FAILURES.take(client_network.network(scope), loop_time)
         raise
-    set_workspace(found.workspace)
-    scope["state"][ADDED].extend(_LIMIT.take(found.endpoint_id, loop_time))
-    if found.suspended:
-        why = await why_closed(found.workspace)
+    set_workspace(receiver.workspace)
+    scope["state"][ADDED].extend(_LIMIT.take(receiver.endpoint_id, loop_time))
+    if receiver.suspended:
+        why = await why_closed(receiver.workspace)
         if isinstance(why, WorkspaceMoving) or not scope["route_handler"].opt.get("while_suspended"):
             raise why
-    return found
+    return receiver
 
 
 _HANDLERS: Final = (show_checkpoint, replay, fetch, acknowledge, *HANDLERS)

@@ -99,8 +99,8 @@ async def show_delivery(receiver: Owner, event_id: str) -> Single[Explained]:
     """One delivery with its attempts."""
     if not ids.is_id("evt", event_id):
         raise NotFound("There is no such delivery.")
-    (found,) = await reads.deliveries_of(receiver.workspace, event_id, receiver.endpoint_id)
-    return Single(await _explained(found))
+    (delivery,) = await reads.deliveries_of(receiver.workspace, event_id, receiver.endpoint_id)
+    return Single(await _explained(delivery))
 
 
 @post("/redrives", scope="")
@@ -137,16 +137,16 @@ HANDLERS: Final = (list_deliveries, show_delivery, start_redrive, show_redrive)
 
 def _listed(row: history.ListedDelivery) -> Listed:
     occurred_at, due_at, finished_at = clock.texts((row.occurred_at, row.due_at, row.finished_at))
-    known = (row.event_id, row.kind, row.state, row.attempts, row.last_outcome, row.http_status)
-    return Listed(*known, occurred_at, due_at, finished_at, row.test, row.subject)
+    fields = (row.event_id, row.kind, row.state, row.attempts, row.last_outcome, row.http_status)
+    return Listed(*fields, occurred_at, due_at, finished_at, row.test, row.subject)
 
 
-async def _explained(found: DeliveryDetail) -> Explained:
-    endpoint = await reads.endpoint(None, found.endpoint_id)
-    by_itself = redrives.by_itself(endpoint, found)
+async def _explained(delivery: DeliveryDetail) -> Explained:
+    endpoint = await reads.endpoint(None, delivery.endpoint_id)
+    by_itself = redrives.by_itself(endpoint, delivery)
     schedule = settings.get().retry_schedule
-    story = explain.timeline(found, schedule, paused=bool(endpoint.paused_until), by_itself=by_itself)
-    return Explained(**structs.asdict(found), cause=story.meaning, next=story.next)
+    story = explain.timeline(delivery, schedule, paused=bool(endpoint.paused_until), by_itself=by_itself)
+    return Explained(**structs.asdict(delivery), cause=story.meaning, next=story.next)
 
 
 def _moment(name: str, text: str | None) -> datetime | None:

@@ -47,9 +47,9 @@ class Plot(msgspec.Struct, frozen=True, dict=True):
         """The width of what belongs to one label."""
         return 100 / max(1, len(self.labels) if self.stacked else len(self.labels) - 1)
 
-    def x(self, place: int) -> float:
+    def x(self, index: int) -> float:
         """The middle of a label's slot."""
-        return place * self.slot + (self.slot / 2 if self.stacked else 0)
+        return index * self.slot + (self.slot / 2 if self.stacked else 0)
 
     def y(self, value: float) -> float:
         """The height of a value, from the top."""
@@ -73,23 +73,23 @@ class Plot(msgspec.Struct, frozen=True, dict=True):
 
     def tips(self) -> Iterator[tuple[str, str]]:
         """The left end of each label's slot, for the invisible columns that carry the tooltips."""
-        for place, label in enumerate(self.labels):
-            yield f"{self.x(place) - self.slot / 2:.2f}%", label
+        for index, label in enumerate(self.labels):
+            yield f"{self.x(index) - self.slot / 2:.2f}%", label
 
-    def points(self, one: Series) -> str:
+    def points(self, series: Series) -> str:
         """The line of a series, 1000 wide."""
-        return " ".join(f"{i * self.slot * 10:.1f},{self.y(value):.1f}" for i, value in enumerate(one.values))
+        return " ".join(f"{i * self.slot * 10:.1f},{self.y(value):.1f}" for i, value in enumerate(series.values))
 
 
 def spark(good: Sequence[float], bad: Sequence[float]) -> Iterator[Bar]:
     """A small row of bars, 120 by 28: what was delivered on top of what failed."""
     columns = list(zip(good, bad, strict=True))
     top, slot = max(map(sum, columns), default=0) or 1, 120 / max(1, len(columns))
-    for place, (one, other) in enumerate(columns):
-        x, width = f"{place * slot + 0.5:.1f}", f"{slot - 1:.1f}"
-        high_bad = max(other / top * 27, 2) if other else 0
-        high_good = one / top * (27 - high_bad)
-        if not one + other:
+    for index, (successes, failures) in enumerate(columns):
+        x, width = f"{index * slot + 0.5:.1f}", f"{slot - 1:.1f}"
+        high_bad = max(failures / top * 27, 2) if failures else 0
+        high_good = successes / top * (27 - high_bad)
+        if not successes + failures:
             yield "none", x, "27", width, "1"
         yield "good", x, f"{28 - high_good - high_bad:.1f}", width, f"{high_good:.1f}"
         yield "bad", x, f"{28 - high_bad:.1f}", width, f"{high_bad:.1f}"

@@ -43,34 +43,34 @@ def compare(old: Draft, new: Draft) -> list[Change]:
     """How `old` became `new`: first what holds for the whole flow."""
     if not old:
         return [Change("The first version", f"has {len(editing.steps(new))} steps", [])]
-    before, after = ({one["id"]: one for one in editing.steps(draft)} for draft in (old, new))
-    names = {name: step_labels.named(one) for name, one in {**before, **after}.items()}
-    found = [Change("The whole flow", "changed", list(_differences(fields.of("flow"), old, new, "flow", names)))]
+    before, after = ({step["id"]: step for step in editing.steps(draft)} for draft in (old, new))
+    names = {name: step_labels.named(step) for name, step in {**before, **after}.items()}
+    changes = [Change("The whole flow", "changed", list(_differences(fields.of("flow"), old, new, "flow", names)))]
     for name in {**after, **before}:
         was, now = before.get(name), after.get(name)
         if was and now and was.get("type") == now.get("type"):
             kind = str(now.get("type"))
-            found.append(Change(names[name], "changed", list(_differences(fields.of(kind), was, now, kind, names))))
+            changes.append(Change(names[name], "changed", list(_differences(fields.of(kind), was, now, kind, names))))
         else:
-            found += [Change(step_labels.named(was), "removed", [])] if was else []
-            found += [Change(step_labels.named(now), "added", [])] if now else []
-    return [one for one in found if one.fields or one.deed != "changed"][:_MOST]
+            changes += [Change(step_labels.named(was), "removed", [])] if was else []
+            changes += [Change(step_labels.named(now), "added", [])] if now else []
+    return [change for change in changes if change.fields or change.deed != "changed"][:_MOST]
 
 
 def _differences(
-    found: Sequence[Field], old: Step, new: Step, inside: str, names: Mapping[str, str], prefix: str = ""
+    members: Sequence[Field], old: Step, new: Step, inside: str, names: Mapping[str, str], prefix: str = ""
 ) -> Iterator[Difference]:
-    for field in found:
+    for field in members:
         was, now = old.get(field.name), new.get(field.name)
         if was == now:
             continue
-        place = prefix + step_labels.label(field, inside)
+        label = prefix + step_labels.label(field, inside)
         if field.kind == "group":
             yield from _differences(field.fields, _table(was), _table(now), field.name, names, prefix)
         elif field.kind == "rows":
             yield from _rows(field, _tables(was), _tables(now), names, prefix)
         else:
-            yield place, _said(field, was, names), _said(field, now, names)
+            yield label, _said(field, was, names), _said(field, now, names)
 
 
 def _rows(
@@ -81,17 +81,17 @@ def _rows(
         none: Step = {}
         pairs = zip_longest(old[a:b], new[c:d], fillvalue=none) if deed != "equal" else ()
         for number, (was, now) in enumerate(pairs, c + 1):
-            place = f"{prefix}{step_labels.one(field).capitalize()} {number}"
+            label = f"{prefix}{step_labels.one(field).capitalize()} {number}"
             if was and now:
-                yield from islice(_differences(field.fields, was, now, field.name, names, f"{place}, "), 20)
+                yield from islice(_differences(field.fields, was, now, field.name, names, f"{label}, "), 20)
             else:
-                yield place, step_labels.row(was), step_labels.row(now)
+                yield label, step_labels.row(was), step_labels.row(now)
 
 
 def _said(field: Field, value: Any, names: Mapping[str, str]) -> str:
-    shown = fields.shown(value)
-    known = names if field.kind == "step" else step_labels.choices(field) if field.kind == "choice" else {}
-    return known.get(shown, shown)[:_LONGEST]
+    text = fields.shown(value)
+    labels = names if field.kind == "step" else step_labels.choices(field) if field.kind == "choice" else {}
+    return labels.get(text, text)[:_LONGEST]
 
 
 def _table(value: Any) -> Step:

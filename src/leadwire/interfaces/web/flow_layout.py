@@ -110,7 +110,7 @@ def _rows(ends: Ends, start: str) -> list[list[str]]:
     return rows
 
 
-def _depths(ends: Ends, known: Mapping[str, None], first: Sequence[str]) -> dict[str, int]:
+def _depths(ends: Ends, names: Mapping[str, None], first: Sequence[str]) -> dict[str, int]:
     """How many steps lead to each step that can be reached, at most, without going round."""
     ended: dict[str, bool] = {}  # false while what it leads to is being visited
     order: list[str] = []
@@ -123,7 +123,7 @@ def _depths(ends: Ends, known: Mapping[str, None], first: Sequence[str]) -> dict
             if (end := next(following, None)) is None:
                 ended[name] = True
                 order.append(stack.pop()[0])
-            elif end in known and end not in ended:
+            elif end in names and end not in ended:
                 ended[end] = False
                 stack.append((end, iter(ends[end])))
             elif not ended.get(end, True):
@@ -139,13 +139,13 @@ def _depths(ends: Ends, known: Mapping[str, None], first: Sequence[str]) -> dict
 def _spots(levels: Sequence[Sequence[str]], ends: Ends, heights: Mapping[str, int]) -> dict[str, _Spot]:
     """Each step below one that leads to it, where there is room."""
     before: dict[str, list[str]] = {name: [] for name in ends}
-    for name, found in ends.items():
-        for end in found:
+    for name, targets in ends.items():
+        for end in targets:
             before[end].append(name)
     columns: dict[str, int] = {}
     rows: list[list[str]] = []
     for level in levels:
-        heads = {name: [columns[one] for one in before[name] if one in columns] for name in level}
+        heads = {name: [columns[source] for source in before[name] if source in columns] for name in level}
         wanted = {name: heads[name][-1] if heads[name] else 0 for name in level}
         ordered = sorted(level, key=lambda name: wanted[name])
         for row in (ordered[index : index + _ACROSS] for index in range(0, len(ordered), _ACROSS)):
@@ -186,11 +186,11 @@ def _lanes(
     for edge, along in zip(edges, tracks, strict=True):
         source, target = spots[edge.source], spots[edge.target]
         turns = [2 * source.row + 1, *map(_turn, along), 2 * target.column]
-        for place, track in enumerate(along):
-            low, high = sorted((turns[place], turns[place + 2]))
+        for index, track in enumerate(along):
+            low, high = sorted((turns[index], turns[index + 2]))
             span = spans.setdefault(track, {}).get(edge.target, (low, high))
             spans[track][edge.target] = min(low, span[0]), max(high, span[1])
-    return {track: _apart(found) for track, found in spans.items()}
+    return {track: _apart(ranges) for track, ranges in spans.items()}
 
 
 def _turn(track: _Track) -> int:
@@ -202,7 +202,7 @@ def _apart(spans: dict[str, tuple[int, int]]) -> dict[str, int]:
     taken: list[list[tuple[int, int]]] = []
     lanes = {}
     last_first = dict(reversed(spans.items()))  # the last of equal ones begins lowest, and crosses none of the others
-    for name, (low, high) in sorted(last_first.items(), key=lambda one: one[1][1] - one[1][0]):
+    for name, (low, high) in sorted(last_first.items(), key=lambda item: item[1][1] - item[1][0]):
         free = (lane for lane, others in enumerate(taken) if all(high < other[0] or other[1] < low for other in others))
         lanes[name] = lane = next(free, len(taken))
         taken += [[]] if lane == len(taken) else []

@@ -61,15 +61,15 @@ class Picture(Struct, frozen=True):
 
 def picture(draft: Draft) -> Picture:
     """Lay a draft out."""
-    steps = {one["id"]: one for one in editing.steps(draft)}
-    drawn = {name: _drawn(one) for name, one in steps.items()}
-    lines = {name: _begun(" ".join(step_labels.text(one).split()) or "Nothing yet") for name, one in steps.items()}
-    heads = {name: _HEAD + _LINE * len(found) for name, found in lines.items()}
-    heights = {name: heads[name] + (len(found) * _ROW + 4 if len(found) > 1 else 0) for name, found in drawn.items()}
+    steps = {step["id"]: step for step in editing.steps(draft)}
+    drawn = {name: _drawn(step) for name, step in steps.items()}
+    lines = {name: _begun(" ".join(step_labels.text(step).split()) or "Nothing yet") for name, step in steps.items()}
+    heads = {name: _HEAD + _LINE * len(texts) for name, texts in lines.items()}
+    heights = {name: heads[name] + (len(exits) * _ROW + 4 if len(exits) > 1 else 0) for name, exits in drawn.items()}
     edges = {
-        (name, path): Edge(name, target, heads[name] + row * _ROW + _ROW // 2 if len(found) > 1 else None)
-        for name, found in drawn.items()
-        for row, (path, target, _) in enumerate(found)
+        (name, path): Edge(name, target, heads[name] + row * _ROW + _ROW // 2 if len(exits) > 1 else None)
+        for name, exits in drawn.items()
+        for row, (path, target, _) in enumerate(exits)
         if target and target in steps
     }
     layout = laid_out(str(draft.get("start")), heights, list(edges.values()))
@@ -91,8 +91,8 @@ def picture(draft: Draft) -> Picture:
 def _drawn(step: Step) -> list[_Exit]:
     """The ways that have a port: each of a list's rows, and those that are set or have to be."""
     exits = list(fields.exits(step))
-    rows = [one for one in exits if "/" in one[0]]
-    return [*rows, *(one for one in exits if "/" not in one[0] and (one[1] or one[2] or step.get("type") == "handoff"))]
+    rows = [way for way in exits if "/" in way[0]]
+    return [*rows, *(way for way in exits if "/" not in way[0] and (way[1] or way[2] or step.get("type") == "handoff"))]
 
 
 def _way(step: Step, way: _Exit, port: Point, line: str, *, labeled: bool) -> Way:

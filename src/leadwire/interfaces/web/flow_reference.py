@@ -25,13 +25,13 @@ class Table(Struct, frozen=True):
 @functools.cache
 def tables() -> list[Table]:
     """Return every table, in the order of the page."""
-    found = []
+    tables = []
     for heading, text in _SECTION.findall(_README.read_text(encoding="utf-8")):
         lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
         about = " ".join(text.partition("\n\n")[0].split()) if not text.startswith("|") else lines[0][-1]
         if lines:
-            found.append(Table(heading.strip("`"), about, [_row(*line) for line in lines[2:]]))
-    return found
+            tables.append(Table(heading.strip("`"), about, [_row(*line) for line in lines[2:]]))
+    return tables
 
 
 def _row(name: str, *rest: str) -> tuple[str, str, str]:

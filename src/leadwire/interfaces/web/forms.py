@@ -53,9 +53,9 @@ class Form:
             return int(text)
         raise wrong(name, "wrong_type", "A whole number, please.")
 
-    def choice(self, name: str, known: Collection[C], message: str) -> C:
-        """The field's value, which must be one of `known`. Raises Invalid with `message`."""
-        for value in known:
+    def choice(self, name: str, choices: Collection[C], message: str) -> C:
+        """The field's value, which must be one of `choices`. Raises Invalid with `message`."""
+        for value in choices:
             if value == self.text(name):
                 return value
         raise wrong(name, "unknown_value", "Choose one of these.", message)

@@ -65,9 +65,9 @@ async def _listen(workspace: str, session_id: str, user_id: str = "", looks_at: 
                 break
             if looks_at:
                 pubsub.publish(workspace, looks_at, "looking", user_id)
-            for conversation_id in {one for one, kind in changes if kind == "typing_visitor"}:
+            for conversation_id in {ident for ident, kind in changes if kind == "typing_visitor"}:
                 yield f"event: typing\ndata: {conversation_id}\n\n".encode()
-            news = any(kind == "changed" or (one == looks_at and kind in _PRESENCE) for one, kind in changes)
+            news = any(kind == "changed" or (ident == looks_at and kind in _PRESENCE) for ident, kind in changes)
             yield b"event: changed\ndata:\n\n" if news else b":\n\n"
             await asyncio.sleep(_LEAST_PAUSE)
 

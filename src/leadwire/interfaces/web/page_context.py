@@ -57,8 +57,8 @@ class PageContext(msgspec.Struct):
         What it does not name is ignored: links in mails have such parameters added.
         """
         pairs = [(name, value.strip()) for name, value in requests.pairs_of(self.request.scope["query_string"])]
-        known = model.__struct_encode_fields__
-        return requests.parse([(name, value) for name, value in pairs if value and name in known], model)
+        names = model.__struct_encode_fields__
+        return requests.parse([(name, value) for name, value in pairs if value and name in names], model)
 
     def link(self, path: str = "", **changes: str) -> str:
         """Return `path`, or this page, with the present query string and `changes`; an empty value removes a field."""
@@ -68,10 +68,10 @@ class PageContext(msgspec.Struct):
 
     def path_param(self, name: str) -> str:
         """Return a parameter of the path. Raise NotFound for one with NUL, which PostgreSQL refuses."""
-        found: str = self.request.path_params[name]
-        if "\0" in found:
+        value: str = self.request.path_params[name]
+        if "\0" in value:
             raise NotFound("There is nothing here.")
-        return found
+        return value
 
     def may(self, role: str) -> bool:
         """Whether this person reaches `role`."""
@@ -109,12 +109,12 @@ class PageContext(msgspec.Struct):
         if self.read:
             await audit.record_read(self.me, self.read)
 
-    def download(self, name: str, kind: str, chunks: AsyncIterator[bytes], *, shown: bool = False) -> Stream:
+    def download(self, name: str, kind: str, chunks: AsyncIterator[bytes], *, inline: bool = False) -> Stream:
         """Send a file while it is made. If that fails, the response ends early and the browser reports it.
 
-        It is saved, or `shown` by the browser.
+        It is saved, or with `inline` shown by the browser.
         """
-        disposition = {"Content-Disposition": f'{"inline" if shown else "attachment"}; filename="{name}"'}
+        disposition = {"Content-Disposition": f'{"inline" if inline else "attachment"}; filename="{name}"'}
         return Stream(chunks, media_type=kind, headers={**security.HEADERS, **disposition})
 
     def redirect(self, path: str, flash: str = "") -> Response[None]:
@@ -137,8 +137,8 @@ def render_page(
     refusal: DomainError | None = None,
 ) -> Response[str]:
     """Render a page for anybody: signed in or not. After a refusal it has its status and headers."""
-    known = {"path": request.scope["path"], "context": None, "public_url": security.public_url(request), **values}
-    html = rendering.render(template, known)
+    variables = {"path": request.scope["path"], "context": None, "public_url": security.public_url(request), **values}
+    html = rendering.render(template, variables)
     headers = {**security.HEADERS, **(refusal.headers if refusal else {})}
     return Response(html, media_type=HTML, status_code=refusal.status if refusal else status, headers=headers)
 

@@ -65,12 +65,10 @@ def environment() -> jinja2.Environment:
     }
     jinja.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
     jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
-    jinja.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
+    jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
-    jinja.filters |= {
-        one.__name__: one
-        for one in (*filters, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
-    }
+    others = (user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
+    jinja.filters |= {function.__name__: function for function in (*filters, *others)}
     parts = vars(jinja.get_template("parts.html").module)
     jinja.globals |= {name: macro for name, macro in parts.items() if isinstance(macro, jinja2.runtime.Macro)}
     return jinja
@@ -94,7 +92,7 @@ def relative(seconds: float, day: str) -> str:
     """
     if abs(seconds) > 30 * 86_400:
         return day
-    size, unit = next((one for one in _UNITS if abs(seconds) >= one[0]), _UNITS[-1])
+    size, unit = next((entry for entry in _UNITS if abs(seconds) >= entry[0]), _UNITS[-1])
     count = math.floor(seconds / size + 0.5)
     unit = f"{unit}s" if unit == "day" and abs(count) > 1 else unit
     words = {(0, "sec."): "now", (-1, "day"): "yesterday", (1, "day"): "tomorrow"}
@@ -117,7 +115,7 @@ def waiting(span: timedelta) -> str:
 def lasting(span: timedelta) -> str:
     """45 s, 12 min, 3 h, 2 days: rounded down."""
     seconds = max(0, int(span.total_seconds()))
-    size, unit = next(one for one in _LASTING if seconds >= one[0])
+    size, unit = next(entry for entry in _LASTING if seconds >= entry[0])
     return f"{seconds // (size or 1)} {unit}"
 
 
@@ -148,14 +146,14 @@ def pretty(text: str | bytes | None) -> Markup:
     if len(plain) > _LARGEST or _depth(plain) > _DEEPEST:
         return escape(plain)
     try:
-        shown = msgspec.json.format(plain, indent=2)
+        lines = msgspec.json.format(plain, indent=2)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return escape(plain)
     parts, at = [], 0
-    for match in _TOKEN.finditer(shown):
-        parts += [escape(shown[at : match.start()]), _OPENED[match.lastgroup or ""], escape(match[0]), Markup("</i>")]
+    for match in _TOKEN.finditer(lines):
+        parts += [escape(lines[at : match.start()]), _OPENED[match.lastgroup or ""], escape(match[0]), Markup("</i>")]
         at = match.end()
-    return Markup().join([*parts, escape(shown[at:])])
+    return Markup().join([*parts, escape(lines[at:])])
 
 
 def _depth(text: str) -> int:

@@ -20,9 +20,13 @@ _MODULES: Final = [
 ]
 _PROGRAMS: Final = ("/v1/", "/widget/", "/receiver/", "/health/", "/schema", "/metrics")  # never get a page
 
-DECLARED: Final = [one for module in _MODULES for one in vars(module).values() if isinstance(one, Declared)]
+DECLARED: Final = [value for module in _MODULES for value in vars(module).values() if isinstance(value, Declared)]
 _PARTS: Final = ("/live", "/options", "/config", "/csv", "/trial")  # what pages ask for
-PAGES: Final = [one.path for one in DECLARED if "GET" in one.handler.http_methods and not one.path.endswith(_PARTS)]
+PAGES: Final = [
+    declared.path
+    for declared in DECLARED
+    if "GET" in declared.handler.http_methods and not declared.path.endswith(_PARTS)
+]
 """The paths of what is a page of its own, for whoever looks at all of them: tests, pictures, measurements."""
 
 

@@ -66,16 +66,16 @@ def screen(path: str, role: Needed = "viewer", confirmed: bool = False) -> Calla
     """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
     path = path.replace("}", ":str}")
 
-    def declare(shown: Body) -> Declared:
+    def declare(page: Body) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
             context = await _page_context(request, role, path)
             if isinstance(context, str):
                 return redirect(f"{context}?next={quote(_address_of(request))}" if context == SIGN_IN else context)
             if confirmed and not context.me.confirmed:
                 return redirect(f"{CONFIRM}?next={quote(_address_of(request))}")
-            return await shown(context, **_parameters(context, path))
+            return await page(context, **_parameters(context, path))
 
-        return Declared(path, role, shown, get(path, name=f"screen {path}")(handler))
+        return Declared(path, role, page, get(path, name=f"screen {path}")(handler))
 
     return declare
 
@@ -114,8 +114,8 @@ def action(
                 await sessions.update(context.me.session_id, flash=context.flash)
             return response
 
-        made = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)
-        declared = Declared(path, role, done, made, confirmed)
+        endpoint = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)
+        declared = Declared(path, role, done, endpoint, confirmed)
         return declared
 
     return declare

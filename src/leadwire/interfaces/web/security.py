@@ -62,8 +62,8 @@ def local(path: str) -> str:
 
 def public_url(request: "Request[Any, Any, Any]") -> str:
     """Return the address that people use for this site, without a trailing slash."""
-    found = settings.get().public_url
-    return found or f"{client_network.scheme(request.scope)}://{request.headers.get('host', 'localhost')}"
+    url = settings.get().public_url
+    return url or f"{client_network.scheme(request.scope)}://{request.headers.get('host', 'localhost')}"
 
 
 class Cookie(Struct, frozen=True):
@@ -96,10 +96,10 @@ BROWSER: Final = Cookie("-browser")
 
 def browser_mark(request: "Request[Any, Any, Any]") -> str:
     """Return what this browser is known by from now on."""
-    known: str = BROWSER.read(request) or request.state.get("mark", "")
-    if not known:
-        request.state["mark"] = known = secrets.token_urlsafe(16)
-    return known
+    mark: str = BROWSER.read(request) or request.state.get("mark", "")
+    if not mark:
+        request.state["mark"] = mark = secrets.token_urlsafe(16)
+    return mark
 
 
 def set_browser_mark(response: "Response[Any]", request: "Request[Any, Any, Any]") -> None:

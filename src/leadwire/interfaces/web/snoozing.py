@@ -22,8 +22,8 @@ def until(form: Form) -> datetime:
         tomorrow = clock.now().astimezone(zone).date() + timedelta(days=1)
         return datetime.combine(tomorrow, _MORNING, zone)
     try:
-        given = datetime.strptime(form.text("at"), "%Y-%m-%dT%H:%M").replace(tzinfo=zone)
-        return given.astimezone(clock.now().tzinfo)
+        moment = datetime.strptime(form.text("at"), "%Y-%m-%dT%H:%M").replace(tzinfo=zone)
+        return moment.astimezone(clock.now().tzinfo)
     except (ValueError, OverflowError):
         raise wrong("at", "required", "Choose a date and a time.") from None
 

@@ -47,23 +47,23 @@ def faults(flaws: Sequence[FlowError], draft: Step, steps: Mapping[str, Step]) -
 
 
 def _fault(flaw: FlowError, values: Step | None) -> Fault:
-    parts = [part for one in flaw.path for part in str(one).split("/")]
+    parts = [part for name in flaw.path for part in str(name).split("/")]
     step = flaw.node if values and flaw.node else ""
     path = "/".join(parts[2:] if step else parts)
-    field, place = _place(path, str(values.get("type")) if values and step else "flow")
+    field, label = _place(path, str(values.get("type")) if values and step else "flow")
     value = _value(values or {}, path)
-    return Fault(step, path, place, _said(flaw, field, value), value is None or path == "id")
+    return Fault(step, path, label, _said(flaw, field, value), value is None or path == "id")
 
 
 def _place(path: str, kind: str) -> tuple[Field | None, str]:
     """The field at a path, and what people call the way there."""
-    field, found, inside, names = None, fields.of(kind), kind, [""]
+    field, members, inside, names = None, fields.of(kind), kind, [""]
     for part in path.split("/"):
         if part.isdigit() and field:
             names[-1] = f"{step_labels.one(field).capitalize()} {int(part) + 1}"
-        elif field := next((one for one in found if one.name == part), None):
+        elif field := next((member for member in members if member.name == part), None):
             names.append(step_labels.label(field, inside))
-            found, inside = field.fields, field.name
+            members, inside = field.fields, field.name
     return field, ", ".join(names[1:])
 
 

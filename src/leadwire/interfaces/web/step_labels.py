@@ -47,28 +47,28 @@ def label(field: Field, inside: str) -> str:
 def listed(inside: str, name: str) -> dict[str, str]:
     """What may stand in a field of the flow that has a list, and how it is called. Other texts may stand there, too."""
     places = sorted(zone for zone in hours.zones() if "/" in zone and not zone.startswith(("Etc/", "posix/", "right/")))
-    lists = {"locale": LANGUAGES, "timezone": {one: one.replace("_", " ") for one in ("UTC", *places)}}
+    lists = {"locale": LANGUAGES, "timezone": {zone: zone.replace("_", " ") for zone in ("UTC", *places)}}
     return lists.get(name, {}) if inside == "flow" else {}
 
 
 def answers(steps: Sequence[Step]) -> dict[str, dict[str, str]]:
     """What each question with answers can be compared with, by its variable: the value, and how it is called."""
-    asked = ((variables.name(step), step["options"]) for step in steps if isinstance(step.get("options"), list))
+    questions = ((variables.name(step), step["options"]) for step in steps if isinstance(step.get("options"), list))
     return {
         name: {
             str(row.get("value", row["label"])): str(row["label"])
             for row in rows
             if isinstance(row, dict) and row.get("label")
         }
-        for name, rows in asked
+        for name, rows in questions
     }
 
 
 def choices(field: Field) -> dict[str, str]:
     """What a list of fixed choices offers, in the order of our words."""
     names = {**INPUTS, **OPERATORS, **_WORDS["days"]}
-    known = {name: told for name, told in names.items() if name in field.choices}
-    return known | {name: word(name) for name in field.choices if name not in known}
+    labels = {name: told for name, told in names.items() if name in field.choices}
+    return labels | {name: word(name) for name in field.choices if name not in labels}
 
 
 def one(field: Field) -> str:
@@ -76,14 +76,14 @@ def one(field: Field) -> str:
     return str(_WORDS["rows"].get(field.name, "row"))
 
 
-def parts(found: Sequence[Field], values: Step, inside: str) -> tuple[list[Field], list[Field]]:
+def parts(members: Sequence[Field], values: Step, inside: str) -> tuple[list[Field], list[Field]]:
     """The fields to show at once, and those under More. Answers to choose from are for a text or a choice."""
     hidden = {"options"} if values.get("input", "text") not in ("text", "choice") else set()
     hidden |= {name.partition(".")[2] for name in _WORDS["elsewhere"] if name.startswith(f"{inside}.")}
-    named = {one.name for one in found if one.name in _WORDS["at_once"] or one.required}
+    named = {field.name for field in members if field.name in _WORDS["at_once"] or field.required}
     at_once = {name for name in named if f"{inside}.{name}" not in _WORDS["seldom"]} - hidden
-    shown = [one for one in found if one.name in at_once]
-    return shown, [one for one in found if one.name not in at_once | hidden]
+    main = [field for field in members if field.name in at_once]
+    return main, [field for field in members if field.name not in at_once | hidden]
 
 
 @functools.cache
@@ -95,9 +95,9 @@ def hint(kind: str, name: str) -> str:
 
 def text(step: Step) -> str:
     """What a step is about, in a few words."""
-    found = step.get("text") or step.get("reason")
-    if isinstance(found, str):
-        return found
+    value = step.get("text") or step.get("reason")
+    if isinstance(value, str):
+        return value
     return {"branch": "chooses a way", "score": "adds points"}.get(str(step.get("type")), "")
 
 
@@ -109,8 +109,8 @@ def named(step: Step) -> str:
 
 def known(steps: Sequence[Step]) -> dict[str, str]:
     """Every variable that texts and conditions can use, with what it holds."""
-    asked = {variables.name(step): " ".join(text(step).split())[:48] for step in steps if step.get("type") == "ask"}
-    return {name: f"{name}: {about}" if about else name for name, about in asked.items()} | {
+    questions = {variables.name(step): " ".join(text(step).split())[:48] for step in steps if step.get("type") == "ask"}
+    return {name: f"{name}: {about}" if about else name for name, about in questions.items()} | {
         name: _WORDS["derived"].get(name, word(name)) for name in sorted(DERIVED)
     }
 
@@ -125,17 +125,17 @@ def way(step: Step, path: str) -> str:
 
 def row(inside: Step) -> str:
     """What one row of a list is about: its label, or its conditions."""
-    if isinstance(found := inside.get("label"), str):
-        return found
+    if isinstance(title := inside.get("label"), str):
+        return title
     when = inside.get("when", {"all": [inside]} if "op" in inside else None)
     listed = [*_listed(when, "all"), *_listed(when, "any")] if isinstance(when, dict) else []
     said = [
-        f"{one.get('var', '')} {OPERATORS.get(str(one.get('op')), '…')} {fields.shown(one.get('value'))}"
-        for one in listed
+        f"{test.get('var', '')} {OPERATORS.get(str(test.get('op')), '…')} {fields.shown(test.get('value'))}"
+        for test in listed
     ]
-    return ", ".join(" ".join(one.split()) for one in said)
+    return ", ".join(" ".join(part.split()) for part in said)
 
 
 def _listed(when: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    found = when.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    tests = when.get(name)
+    return [test for test in tests if isinstance(test, dict)] if isinstance(tests, list) else []

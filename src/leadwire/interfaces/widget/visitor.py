@@ -35,21 +35,21 @@ def page(url: str | None) -> tuple[str | None, str | None]:
         return None, None
     if parts.scheme not in ("http", "https", ""):
         return None, None
-    campaign = "".join(one for one in named if one.isprintable())[:_CAMPAIGN]
+    campaign = "".join(letter for letter in named if letter.isprintable())[:_CAMPAIGN]
     return urlunsplit(parts._replace(fragment="", netloc=parts.netloc.rpartition("@")[2])), campaign or None
 
 
-async def told(bot_id: str, given: NewVisitorMessage, before: Mapping[str, Any] | None = None) -> dict[str, str]:
+async def told(bot_id: str, message: NewVisitorMessage, before: Mapping[str, Any] | None = None) -> dict[str, str]:
     """What the page tells, as variables: attributes, and who the visitor is if their website vouches for it.
 
     `before` holds the variables of the conversation. Raise InsufficientScope when an identity is not proven, or another
     than the conversation's.
     """
-    attributes = {f"{PAGE}{name}": value for name, value in given.attributes.items() if name not in _WHO}
-    if given.identity is None:
+    attributes = {f"{PAGE}{name}": value for name, value in message.attributes.items() if name not in _WHO}
+    if message.identity is None:
         return attributes
-    person = await identities.verified(bot_id, identities.Vouched(**structs.asdict(given.identity)))
-    if any((before or {}).get(f"{VERIFIED}{one}", now) != now for one in _WHO if (now := person.get(VERIFIED + one))):
+    person = await identities.verified(bot_id, identities.Vouched(**structs.asdict(message.identity)))
+    if any((before or {}).get(f"{VERIFIED}{key}", now) != now for key in _WHO if (now := person.get(VERIFIED + key))):
         raise InsufficientScope("The conversation is another person's.", code="identity_refused")
     return attributes | person
 

@@ -61,11 +61,11 @@ class _Examination:
         servers = self._postgres(lately=way_out == ""), self._redis()
         tasks = {*self._checks.values(), *map(asyncio.create_task, servers)}
         await asyncio.wait(tasks, timeout=self._within)
-        found = [finding for about in self._checks for finding in self._found(about)]
+        findings = [finding for about in self._checks for finding in self._found(about)]
         for task in tasks.union(self._checks.values()):
             task.cancel()
         await asyncio.wait(tasks, timeout=_CLEAN_UP)
-        return found
+        return findings
 
     def _start(self, about: str, check: _Check) -> "asyncio.Task[list[Finding]]":
         self._checks[about] = task = asyncio.create_task(_own(about, check))
@@ -103,7 +103,7 @@ class _Examination:
             "locks", work.locks(lambda: loop.time() < end and not all(other.done() for other in others))
         )
         await asyncio.wait([tables])
-        if all(one.level != "error" for one in tables.result()):
+        if all(finding.level != "error" for finding in tables.result()):
             others += self._in_turn(_of_rows(self._settings))
             if lately:
                 others += self._in_turn({"egress": self._lately()})
@@ -123,7 +123,7 @@ class _Examination:
         try:
             answers = self._start("Redis answers", _of_server("Redis", self._infos()))
             await asyncio.wait([answers])
-            if any(one.about in _IN_THE_WAY and one.level == "error" for one in answers.result()):
+            if any(finding.about in _IN_THE_WAY and finding.level == "error" for finding in answers.result()):
                 return
             client = redis_pool.require_client()
             checks: dict[str, _Check] = {
@@ -138,7 +138,7 @@ class _Examination:
     async def _infos(self) -> list[Finding]:
         redis_pool.connect(self._settings.redis_url)
         infos = await redis.infos(redis_pool.require_client())
-        return [one for server, info in infos.items() for one in redis.check(info, server)]
+        return [finding for server, info in infos.items() for finding in redis.check(info, server)]
 
     async def _installations(self, client: Redis) -> list[Finding]:
         name = await self._named

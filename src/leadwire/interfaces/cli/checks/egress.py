@@ -38,14 +38,14 @@ def _place(url: str) -> tuple[str, str, int]:
 
 
 async def _reached(settings: Settings, scheme: str, host: str, port: int) -> Finding:
-    place = f"{host}:{port}"
+    target = f"{host}:{port}"
     try:
         address = await _address(settings, scheme, host, port)
         through = settings.egress_proxy and not inside(address, settings.allowed_networks)
         await _connect(settings.egress_proxy if through else "", address, port, host if scheme == "https" else "")
     except _Failed as failed:
-        return unless(True, f"egress: {failed.step}", f"{place}: {failed.reason}", host=host, place=place)
-    return Finding("egress", "ok", f"{place} is reached at {address}{', through the proxy' if through else ''}")
+        return unless(True, f"egress: {failed.step}", f"{target}: {failed.reason}", host=host, place=target)
+    return Finding("egress", "ok", f"{target} is reached at {address}{', through the proxy' if through else ''}")
 
 
 async def _address(settings: Settings, scheme: str, host: str, port: int) -> str:

@@ -112,7 +112,7 @@ async def clocks() -> Finding:
 async def workspaces() -> list[Finding]:
     """Quotas that are nearly used up, and deletions that were interrupted."""
     near, unfinished = await usage.near(), await usage.unfinished()
-    used = "; ".join(f"{one.name} ({one.workspace}): {one.count} of {one.most} {one.quota}" for one in near[:_NAMED])
+    used = "; ".join(f"{row.name} ({row.workspace}): {row.count} of {row.most} {row.quota}" for row in near[:_NAMED])
     left = ", ".join(f"{name} ({workspace})" for workspace, name in unfinished[:_NAMED])
     gone = f"not all is gone of {left}" if left else "nothing is left of any"
     return [

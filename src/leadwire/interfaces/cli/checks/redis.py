@@ -70,7 +70,7 @@ def check(info: Info, server: str = "") -> list[Finding]:
         unless(not kept, "Redis persistence", "append-only file" if kept else _NO_LOG),
         *_writes(info),
     ]
-    return [msgspec.structs.replace(one, says=f"{server}: {one.says}") for one in findings] if server else findings
+    return [msgspec.structs.replace(row, says=f"{server}: {row.says}") for row in findings] if server else findings
 
 
 def _slots(info: Info) -> Finding:
@@ -84,7 +84,10 @@ def _replicas(info: Info, *, needed: bool) -> Finding:
     """Whether there are replicas, where they are `needed`, and each follows."""
     replicas = [info[f"slave{number}"] for number in range(int(info.get("connected_slaves", 0)))]
     late = [replica for replica in replicas if replica["state"] != "online" or int(replica["lag"]) > _LATE]
-    told = [f"{one['ip']}:{one['port']} is {one['state']}, last heard of {one['lag']} s ago" for one in late]
+    told = [
+        f"{replica['ip']}:{replica['port']} is {replica['state']}, last heard of {replica['lag']} s ago"
+        for replica in late
+    ]
     return unless(
         bool(late) or (needed and not replicas), "Redis replicas", "; ".join(told) or f"{len(replicas)} connected"
     )

@@ -26,8 +26,8 @@ async def proxy(settings: Settings) -> list[Finding]:
     about = "egress proxy"
     if not settings.egress_proxy:
         return [Finding(about, "ok", "none: receivers are reached directly")]
-    known = Proxy.read(settings.egress_proxy)
-    name = f"{known.host}:{known.port}"
+    server = Proxy.read(settings.egress_proxy)
+    name = f"{server.host}:{server.port}"
     if settings.public_url.startswith("https:"):
         from leadwire.delivery.transport.guarded import GuardedTransport
         from leadwire.infrastructure.http_client import httpx
@@ -45,7 +45,7 @@ async def proxy(settings: Settings) -> list[Finding]:
         else:
             return [Finding(about, "ok", f"{name} opens tunnels")]
     try:
-        _, writer = await known.connect(_NOWHERE, 443, _LIMIT / 2)
+        _, writer = await server.connect(_NOWHERE, 443, _LIMIT / 2)
         writer.close()
     except ProxyFailed as failure:
         if not _ANSWERED.search(str(failure)):
@@ -77,11 +77,11 @@ async def ending() -> list[Finding]:
     ]
     keys = [f"{key.name} ({key.id}) ends {key.expires_at or 'never'}" for key in await accounts.keys_ending()]
     return [
-        unless(bool(found), about, _some(found) or "none ends within 30 days")
-        for about, found in (("client certificates", lines), ("API keys", keys))
+        unless(bool(items), about, _some(items) or "none ends within 30 days")
+        for about, items in (("client certificates", lines), ("API keys", keys))
     ]
 
 
-def _some(found: list[str]) -> str:
-    more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return "; ".join(found[:_NAMED]) + more
+def _some(items: list[str]) -> str:
+    more = f"; and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return "; ".join(items[:_NAMED]) + more

@@ -43,15 +43,18 @@ def document(
     app: Litestar, events: Mapping[str, type[msgspec.Struct]], samples: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the document. `events` maps each kind of event to the struct that is its `data`, `samples` to one such."""
-    made = _skeleton()
+    skeleton = _skeleton()
     operations = _operations(app)
     bodies = [body for operation in operations for body in _bodies(operation)]
-    returned = [(Single if one.envelope in (Tagged, Download) else one.envelope)[one.data] for one in operations]
+    returned = [
+        (Single if operation.envelope in (Tagged, Download) else operation.envelope)[operation.data]
+        for operation in operations
+    ]
     event = {"id": f"evt_{'0' * 26}", "event": "lead.created", "timestamp": AT, "data": samples["lead.created"]}
     refs, components = schemas.of([*returned, *bodies, Problem, *events.values()])
-    examples = schemas.examples(components, [*samples.values(), *made.pop("samples"), event])
+    examples = schemas.examples(components, [*samples.values(), *skeleton.pop("samples"), event])
     kinds = event_kinds(components, events)
-    errors = ErrorResponses(made.pop("field_errors"))
+    errors = ErrorResponses(skeleton.pop("field_errors"))
     paths: dict[str, dict[str, Any]] = {}
     for operation, ref in zip(operations, refs, strict=False):
         example = examples[ref["$ref"].rpartition("/")[2]]
@@ -59,15 +62,15 @@ def document(
         responses |= errors.of_operation(_errors(operation))
         described = _described(operation, example) | {"responses": responses}
         paths.setdefault(operation.path, {})[operation.method] = described
-    common = made.pop("webhook")
+    common = skeleton.pop("webhook")
     webhooks = {kind: webhook(kind, kinds[kind], samples[kind], common) for kind in events}
     tags = {operation.tag: inspect.getdoc(operation.module) for operation in operations}
     tags["Webhooks"] = "What we send to your endpoints."
-    made["info"]["version"] = __version__
-    made["tags"] = [{"name": name, "description": text} for name, text in tags.items()]
-    made |= {"paths": paths, "webhooks": webhooks}
-    made["components"] |= {"schemas": components, "responses": errors.shared}
-    return schemas.portable(made)  # type: ignore[no-any-return]
+    skeleton["info"]["version"] = __version__
+    skeleton["tags"] = [{"name": name, "description": text} for name, text in tags.items()]
+    skeleton |= {"paths": paths, "webhooks": webhooks}
+    skeleton["components"] |= {"schemas": components, "responses": errors.shared}
+    return schemas.portable(skeleton)  # type: ignore[no-any-return]
 
 
 def _skeleton() -> dict[str, Any]:
@@ -101,9 +104,9 @@ def _described(operation: Operation, example: Any) -> dict[str, Any]:
     needs = f"Needs the scope `{operation.scope}`." if operation.scope else ""
     parameters = []
     if name := operation.path_parameter:
-        schema, found = {"type": "string"}, example["data"]
-        shown = found["id"] if isinstance(found, dict) else f"conv_{'0' * 26}"
-        parameters.append(_parameter("path", name, "The id; a bad one returns 404.", schema, shown, required=True))
+        schema, data = {"type": "string"}, example["data"]
+        ident = data["id"] if isinstance(data, dict) else f"conv_{'0' * 26}"
+        parameters.append(_parameter("path", name, "The id; a bad one returns 404.", schema, ident, required=True))
     for part in operation.inputs.values():
         parameters += _query_parameters(part.query) if part.query else []
     described: dict[str, Any] = {
@@ -120,10 +123,10 @@ def _described(operation: Operation, example: Any) -> dict[str, Any]:
 
 
 def _parameter(
-    place: str, name: str, description: str, schema: Json, example: Any, *, required: bool = False
+    location: str, name: str, description: str, schema: Json, example: Any, *, required: bool = False
 ) -> dict[str, Any]:
     about = {"description": description, "schema": schema, "example": example}
-    return {"name": name, "in": place, "required": required, **about}
+    return {"name": name, "in": location, "required": required, **about}
 
 
 def _query_parameters(model: type[msgspec.Struct]) -> Iterator[Json]:

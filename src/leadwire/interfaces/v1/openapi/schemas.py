@@ -38,8 +38,8 @@ def references(kind: str, *names: str) -> dict[str, Json]:
 def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
     """Return a reference for each of `types`, and the components they need."""
     kinds = list(types)
-    made = msgspec.json.encode(msgspec.json.schema_components(kinds, ref_template=REF))
-    refs, components = msgspec.json.decode(_GENERIC.sub(rb'\1\2"', made))  # `Single_Lead_` is `SingleLead` here
+    text = msgspec.json.encode(msgspec.json.schema_components(kinds, ref_template=REF))
+    refs, components = msgspec.json.decode(_GENERIC.sub(rb'\1\2"', text))  # `Single_Lead_` is `SingleLead` here
     structs: dict[str, type[msgspec.Struct]] = {}
     _collect(msgspec.inspect.multi_type_info(kinds), structs)
     for name, schema in components.items():
@@ -56,17 +56,17 @@ def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
     return refs, components
 
 
-def _collect(part: Any, found: dict[str, type[msgspec.Struct]]) -> None:
+def _collect(part: Any, structs: dict[str, type[msgspec.Struct]]) -> None:
     """Add every struct inside what msgspec tells of types, by the name of its component."""
     if isinstance(part, msgspec.inspect.StructType):
         kind = get_origin(part.cls) or part.cls
-        name = "".join(one.__name__ for one in (kind, *get_args(part.cls)))
-        if name in found:
+        name = "".join(cls.__name__ for cls in (kind, *get_args(part.cls)))
+        if name in structs:
             return
-        found[name] = kind
+        structs[name] = kind
     members = [getattr(part, name) for name in part.__struct_fields__] if isinstance(part, msgspec.Struct) else part
     for member in members if isinstance(members, list | tuple) else ():
-        _collect(member, found)
+        _collect(member, structs)
 
 
 @functools.cache
@@ -81,25 +81,25 @@ def docstrings(struct: type[msgspec.Struct]) -> Mapping[str, str]:
 
 
 def _of(definition: ast.stmt) -> dict[str, str]:
-    found = {}
+    texts = {}
     for pair in itertools.pairwise(getattr(definition, "body", ())):
         match pair:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = inspect.cleandoc(text)
-    return found
+                texts[name] = inspect.cleandoc(text)
+    return texts
 
 
 def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return an example of each component, from `samples`; a field whose example is an id gets the pattern of ids."""
-    pool = [{"total": 1, "page": 1, "per_page": 20}, *(found for sample in samples for found in _objects(sample))]
-    made = {}
+    pool = [{"total": 1, "page": 1, "per_page": 20}, *(part for sample in samples for part in _objects(sample))]
+    results = {}
     for name, schema in components.items():
-        made[name] = _example({"$ref": REF.format(name=name)}, components, pool)
+        results[name] = _example({"$ref": REF.format(name=name)}, components, pool)
         for field, value in schema["properties"].items():
-            text = made[name].get(field)
-            if value.keys() == {"type", "description"} and isinstance(text, str) and (found := _ID.fullmatch(text)):
-                value["pattern"] = f"^{found[1]}_{ids.FORM}$"
-    return made
+            text = results[name].get(field)
+            if value.keys() == {"type", "description"} and isinstance(text, str) and (match := _ID.fullmatch(text)):
+                value["pattern"] = f"^{match[1]}_{ids.FORM}$"
+    return results
 
 
 def _example(schema: Json, components: dict[str, Json], pool: list[Mapping[str, Any]]) -> Any:
@@ -140,24 +140,24 @@ def portable(part: Any) -> Any:
         return [portable(value) for value in part]
     if not isinstance(part, dict):
         return part
-    found = {key: value if key in ("example", "examples") else portable(value) for key, value in part.items()}
-    if isinstance(pattern := found.get("pattern"), str):
-        found["pattern"] = pattern.replace(r"\u202a-\u202e\u2066-\u2069", "").replace(r"\Z", "$")
-    if "type" not in found and ("const" in found or "enum" in found):
-        found["type"] = "integer" if isinstance(found.get("const"), int) else "string"
-    match found.get("anyOf"):
+    schema = {key: value if key in ("example", "examples") else portable(value) for key, value in part.items()}
+    if isinstance(pattern := schema.get("pattern"), str):
+        schema["pattern"] = pattern.replace(r"\u202a-\u202e\u2066-\u2069", "").replace(r"\Z", "$")
+    if "type" not in schema and ("const" in schema or "enum" in schema):
+        schema["type"] = "integer" if isinstance(schema.get("const"), int) else "string"
+    match schema.get("anyOf"):
         case [{"type": str(kind)} as plain, {"type": "null"}]:
-            del found["anyOf"]
-            found = {**plain, **found, "type": [kind, "null"]}
-            if "enum" in found:
-                found["enum"] = [*found["enum"], None]
+            del schema["anyOf"]
+            schema = {**plain, **schema, "type": [kind, "null"]}
+            if "enum" in schema:
+                schema["enum"] = [*schema["enum"], None]
         case [*choices] if all("type" in choice for choice in choices):
-            del found["anyOf"]
+            del schema["anyOf"]
             numbers = {"type": "number", "format": "double"} in choices
-            found["oneOf"] = [one for one in choices if not (numbers and one["type"] == "integer")]
-    match found.get("type"):
+            schema["oneOf"] = [choice for choice in choices if not (numbers and choice["type"] == "integer")]
+    match schema.get("type"):
         case ("integer" | "number" as kind) | ["integer" | "number" as kind, "null"]:
-            found["format"] = _FORMATS[kind]
-        case "object" if not found.keys() & {"properties", "additionalProperties"}:
-            found["additionalProperties"] = True
-    return found
+            schema["format"] = _FORMATS[kind]
+        case "object" if not schema.keys() & {"properties", "additionalProperties"}:
+            schema["additionalProperties"] = True
+    return schema

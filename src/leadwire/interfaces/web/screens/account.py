@@ -182,8 +182,8 @@ async def creation(context: PageContext) -> PageResponse:
 @action(routes.PASSKEYS, role="viewer", shown_on=new_passkey, confirmed=True)
 async def add_passkey(context: PageContext) -> PageResponse:
     """From the next time on the password alone is not enough; every other browser is signed out."""
-    given = public.answer(context.request, context.form.raw("made"))
-    await passkeys.add(context.me, context.form.text("name"), given)
+    answer = public.answer(context.request, context.form.raw("made"))
+    await passkeys.add(context.me, context.form.text("name"), answer)
     return context.redirect("/account", "The passkey is added, and every other browser is signed out.")
 
 

@@ -43,9 +43,9 @@ async def public_keys(endpoint_id: FromPath[str]) -> Response[Any]:
 
 def _addresses() -> list[str]:
     """Networks, a single address without its length. Raise NotFound where the operator has named none."""
-    if not (known := settings.get().egress_addresses):
+    if not (networks := settings.get().egress_addresses):
         raise NotFound("Whoever runs this instance has not said which addresses it sends from.")
-    return [str(one.network_address) if one.num_addresses == 1 else str(one) for one in known]
+    return [str(network.network_address) if network.num_addresses == 1 else str(network) for network in networks]
 
 
 OPEN: Final[list[HTTPRouteHandler]] = [page, file, public_keys]

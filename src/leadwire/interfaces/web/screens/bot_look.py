@@ -77,10 +77,10 @@ async def trial(context: PageContext, bot_id: str) -> PageResponse:
 async def trial_config(context: PageContext, bot_id: str) -> PageResponse:
     """What the widget there needs to open; with the fields of the form, it looks as they say."""
     bot = await reads.detail(context.workspace, bot_id)
-    asked = context.query
-    present = _look(asked) if asked else await reads.look(context.workspace, bot_id)
+    query = context.query
+    present = _look(query) if query else await reads.look(context.workspace, bot_id)
     accepted = context.request.headers.get("accept-language", "")
-    return _json(opening(bot.id, await _flow(bot), asked.text("color") or bot.color, present, accepted))
+    return _json(opening(bot.id, await _flow(bot), query.text("color") or bot.color, present, accepted))
 
 
 @action("/bots/{bot_id}/trial", role="viewer", largest=_LARGEST)

@@ -53,9 +53,9 @@ async def save(context: PageContext, bot_id: str) -> PageResponse:
     return context.redirect(f"/bots/{bot_id}/text", said)
 
 
-async def published(workspace: str, one: BotDetail) -> str:
+async def published(workspace: str, bot: BotDetail) -> str:
     """The text that visitors see; empty while there is none."""
-    return (await reads.source(workspace, one.id, one.published_version))[0] if one.published_version else ""
+    return (await reads.source(workspace, bot.id, bot.published_version))[0] if bot.published_version else ""
 
 
 async def privacy_page(context: PageContext) -> str:
@@ -64,12 +64,12 @@ async def privacy_page(context: PageContext) -> str:
     return await cpu_work.of_text("".join(texts), blocks.privacy_page, texts)
 
 
-async def saver(context: PageContext, one: BotDetail) -> str:
+async def saver(context: PageContext, bot: BotDetail) -> str:
     """Who saved the draft: `you`, an e-mail address, or empty for nobody on a screen."""
-    if one.draft_saved_by in (None, context.me.user_id):
-        return "you" if one.draft_saved_by else ""
+    if bot.draft_saved_by in (None, context.me.user_id):
+        return "you" if bot.draft_saved_by else ""
     people = await accounts.users(context.workspace)
-    return next((person.called for person in people if person.id == one.draft_saved_by), "somebody")
+    return next((person.called for person in people if person.id == bot.draft_saved_by), "somebody")
 
 
 async def publish(context: PageContext, bot_id: str, draft: str) -> str:

@@ -53,17 +53,17 @@ async def versions(context: PageContext, bot_id: str) -> PageResponse:
     changed.
     """
     bot = await reads.detail(context.workspace, bot_id)
-    found = (await reads.versions(context.workspace, bot.id))[:50]
-    number = context.query.number("version") or (found[0].version if found else 0)
-    last = bot.published_version or (found[0].version if found else 0)
+    rows = (await reads.versions(context.workspace, bot.id))[:50]
+    number = context.query.number("version") or (rows[0].version if rows else 0)
+    last = bot.published_version or (rows[0].version if rows else 0)
     published = (await reads.source(context.workspace, bot.id, last))[0] if last else ""
     return await context.render(
         "bots/versions.html",
         tab="versions",
         bot=bot,
-        versions=found,
+        versions=rows,
         shown=number,
-        changed=await _compared(*await reads.source(context.workspace, bot.id, number)) if found else None,
+        changed=await _compared(*await reads.source(context.workspace, bot.id, number)) if rows else None,
         pending=await _compared(bot.draft, published) if bot.draft and bot.draft != published else None,
         people={person.id: person.called for person in await accounts.users(context.workspace)},
     )

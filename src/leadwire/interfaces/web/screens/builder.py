@@ -106,42 +106,42 @@ async def publish(context: PageContext, bot_id: str) -> PageResponse:
 async def add(context: PageContext, bot_id: str) -> PageResponse:
     """Another step: after another by one of its ways on, or else after the last that leads nowhere yet."""
     kind, after, way = (context.form.text(name) for name in ("kind", "after", "way"))
-    made = ""
+    step_id = ""
 
     def change(draft: Draft) -> Draft:
-        nonlocal made
-        found, made = editing.add(draft, kind, *((after, way) if after else fields.open_end(editing.steps(draft))))
-        return found
+        nonlocal step_id
+        draft, step_id = editing.add(draft, kind, *((after, way) if after else fields.open_end(editing.steps(draft))))
+        return draft
 
     await _edit(context, bot_id, change)
-    return _to_step(context, bot_id, made)
+    return _to_step(context, bot_id, step_id)
 
 
 @action("/bots/{bot_id}/steps/{step_id}", shown_on=builder, largest=_LARGE)
 async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
     """Fill in a step's fields; then add, remove or move one of its rows, copy it or delete it."""
-    shown, seen = step_id, context.form.text("seen")
+    next_id, seen = step_id, context.form.text("seen")
 
     def change(draft: Draft) -> Draft:
-        nonlocal shown
-        deed, given = context.form.text("do"), _given(context)
+        nonlocal next_id
+        deed, values = context.form.text("do"), _given(context)
         if deed == "delete":
-            shown = ""
+            next_id = ""
             return editing.delete(draft, step_id)
         stale = seen and editing.seen(editing.step(draft, step_id)) != seen
-        found, shown = editing.change(draft, step_id, editing.unrepeated(draft, step_id, given) if stale else given)
-        ways = {way: target for way, target, _ in fields.exits(editing.step(found, shown)) if "/" not in way}
-        onward = [str(target) for way, target in ways.items() if given.get(way, "").startswith(editing.NEW)]
-        found = _with_rows(context, found, shown)
+        draft, next_id = editing.change(draft, step_id, editing.unrepeated(draft, step_id, values) if stale else values)
+        ways = {way: target for way, target, _ in fields.exits(editing.step(draft, next_id)) if "/" not in way}
+        onward = [str(target) for way, target in ways.items() if values.get(way, "").startswith(editing.NEW)]
+        draft = _with_rows(context, draft, next_id)
         if deed == "duplicate":
-            found, shown = editing.duplicate(found, shown)
+            draft, next_id = editing.duplicate(draft, next_id)
         elif onward:
-            shown = onward[-1]
-        return found
+            next_id = onward[-1]
+        return draft
 
     deleted = context.form.text("do") == "delete"
     await _edit(context, bot_id, change, (step_id, seen) if seen and not context.form.on("mine") else None)
-    return context.redirect(f"/bots/{bot_id}") if deleted else _to_step(context, bot_id, shown)
+    return context.redirect(f"/bots/{bot_id}") if deleted else _to_step(context, bot_id, next_id)
 
 
 @action("/bots/{bot_id}/wire", shown_on=builder)
@@ -188,7 +188,7 @@ async def duplicate(context: PageContext, bot_id: str) -> PageResponse:
 def _offered(steps: list[fields.Step]) -> dict[str, Any]:
     """What the lists of the panel offer."""
     own = sorted({str(step["save_to"]) for step in steps if str(step.get("save_to", "")).startswith("custom_fields.")})
-    rows = [row for step in steps if isinstance(found := step.get("options"), list) for row in found]
+    rows = [row for step in steps if isinstance(options := step.get("options"), list) for row in options]
     labels = [str(row.get("value", row.get("label", ""))) for row in rows if isinstance(row, dict)]
     return {
         "named_steps": {step["id"]: step_labels.named(step) for step in steps},

@@ -28,21 +28,21 @@ async def conversations(context: PageContext) -> PageResponse:
 @screen("/conversations/{conversation_id}")
 async def conversation(context: PageContext, conversation_id: str) -> PageResponse:
     """What was said, by whom, and what is known of the visitor."""
-    one = await reads.detail(context.workspace, conversation_id)
-    events = await reads.events(context.workspace, one.id)
-    context.note_read("conversation.read", one.id)
+    conversation = await reads.detail(context.workspace, conversation_id)
+    events = await reads.events(context.workspace, conversation.id)
+    context.note_read("conversation.read", conversation.id)
     return await context.render(
         "conversations/one.html",
-        conversation=one,
-        blocked=await bots.has_blocked(context.workspace, one.id),
-        visit=one.metadata,
-        rating=await reads.rating(context.workspace, one.id),
-        variables=reads.variables(one),
+        conversation=conversation,
+        blocked=await bots.has_blocked(context.workspace, conversation.id),
+        visit=conversation.metadata,
+        rating=await reads.rating(context.workspace, conversation.id),
+        variables=reads.variables(conversation),
         events=events,
         sent=await webhooks.states_of(context.workspace, [event.id for event in events]),
-        bot=(await bots.names(context.workspace)).get(one.bot_id, one.bot_id),
-        authors=await reads.authors(context.workspace, one.id),
-        name=reads.visitor_of(one) or nickname(one.id),
+        bot=(await bots.names(context.workspace)).get(conversation.bot_id, conversation.bot_id),
+        authors=await reads.authors(context.workspace, conversation.id),
+        name=reads.visitor_of(conversation) or nickname(conversation.id),
     )
 
 

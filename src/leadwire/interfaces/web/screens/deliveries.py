@@ -69,26 +69,26 @@ async def deliveries_live(context: PageContext) -> PageResponse:
 @screen("/deliveries/{event_id}/{endpoint_id}")
 async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """One delivery: the POST as it was made, every hop and attempt, and why the next comes when it comes."""
-    (shown,) = await reads.deliveries_of(context.workspace, event_id, endpoint_id)
-    context.note_read("delivery.read", shown.event_id)
+    (delivery,) = await reads.deliveries_of(context.workspace, event_id, endpoint_id)
+    context.note_read("delivery.read", delivery.event_id)
     endpoint = None
     sent: list[tuple[str, str]] = []
     try:
-        endpoint = await reads.endpoint(context.workspace, shown.endpoint_id)
-        sent = await explain.request_headers(context.workspace, shown, endpoint.headers, signed=context.may("admin"))
+        endpoint = await reads.endpoint(context.workspace, delivery.endpoint_id)
+        sent = await explain.request_headers(context.workspace, delivery, endpoint.headers, signed=context.may("admin"))
     except NotFound:
         pass  # the endpoint is gone, and its secret with it
     paused_until = endpoint.paused_until if endpoint else None
     return await context.render(
         "webhooks/delivery.html",
-        d=shown,
+        d=delivery,
         sent=sent,
-        curl=explain.curl(shown, sent) if sent and shown.body else "",
+        curl=explain.curl(delivery, sent) if sent and delivery.body else "",
         story=explain.timeline(
-            shown,
+            delivery,
             settings.get().retry_schedule,
             paused=bool(paused_until),
-            by_itself=redrives.by_itself(endpoint, shown),
+            by_itself=redrives.by_itself(endpoint, delivery),
         ),
         paused_until=paused_until,
         limit_ms=settings.get().delivery_timeout * 1000,
@@ -117,12 +117,12 @@ async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -
     """Tells when something happened to the delivery; a test that is still to be relayed is waited for."""
 
     async def look() -> tuple[Hashable, bool]:
-        found = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
-        if not found:
+        rows = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
+        if not rows:
             return None, False
-        shown = found[0]
-        ended = shown.finished_at is not None
-        return (shown.state, shown.attempts, shown.generation, len(shown.history)), ended
+        delivery = rows[0]
+        ended = delivery.finished_at is not None
+        return (delivery.state, delivery.attempts, delivery.generation, len(delivery.history)), ended
 
     await look()
     return stream(look, context.me.session_id)
@@ -177,14 +177,14 @@ async def _news(workspace: str, wanted: history.Filter) -> int:
 def _kept(wanted: history.Filter, without: str) -> dict[str, str]:
     """The filters as fields of a form show them; times to the minute, in UTC."""
     times = {name: getattr(wanted, name) for name in _TIMES}
-    shown = {name: f"{moment:%Y-%m-%dT%H:%M}" if moment else "" for name, moment in times.items()}
-    return {name: getattr(wanted, name) for name in _FILTERS if name != without} | shown
+    texts = {name: f"{moment:%Y-%m-%dT%H:%M}" if moment else "" for name, moment in times.items()}
+    return {name: getattr(wanted, name) for name in _FILTERS if name != without} | texts
 
 
 def _filter(query: Form) -> history.Filter:
     """The filter that an address or a form holds; times without a zone are in UTC. Raises InvalidParameter."""
-    given = [(name, query.text(name)) for name in (*_FILTERS, *_TIMES, "upto")]
-    wanted = requests.parse([(name, text) for name, text in given if text], history.Filter)
+    pairs = [(name, query.text(name)) for name in (*_FILTERS, *_TIMES, "upto")]
+    wanted = requests.parse([(name, text) for name, text in pairs if text], history.Filter)
     return structs.replace(wanted, subject="", tests=False) if wanted.stage == "dead" else wanted
 
 

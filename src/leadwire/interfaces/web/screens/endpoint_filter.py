@@ -18,17 +18,17 @@ _HOURS: Final = 24 * 7
 async def endpoint_filter(context: PageContext, endpoint_id: str) -> PageResponse:
     """What it says; with `tried`, what it would have let through."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    given = context.form or context.query
-    wanted = _filter(given) if given.on("tried") else endpoint.filter or Filter()
-    found, why = None, ""
-    if given.on("tried"):
+    form = context.form or context.query
+    wanted = _filter(form) if form.on("tried") else endpoint.filter or Filter()
+    result, why = None, ""
+    if form.on("tried"):
         try:
-            found = await preview.of(context.workspace, endpoint.events, _HOURS, wanted)
+            result = await preview.of(context.workspace, endpoint.events, _HOURS, wanted)
         except Invalid as refusal:
             why = refusal.detail
     names = await bots.names(context.workspace)
     return await context.render(
-        "webhooks/filter.html", endpoint=endpoint, wanted=wanted, found=found, why=why, bots=names, most=preview.MOST
+        "webhooks/filter.html", endpoint=endpoint, wanted=wanted, result=result, why=why, bots=names, most=preview.MOST
     )
 
 

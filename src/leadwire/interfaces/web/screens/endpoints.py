@@ -48,25 +48,25 @@ async def endpoints(context: PageContext) -> PageResponse:
 @screen("/webhooks/{endpoint_id}")
 async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     """One endpoint: plots, its deliveries, its settings, a test."""
-    shown = await reads.endpoint(context.workspace, endpoint_id)
+    endpoint = await reads.endpoint(context.workspace, endpoint_id)
     period = chosen if (chosen := context.query.text("period")) in PERIODS else "24"
-    figures = (await stats.of(context.workspace, [shown.id], int(period)))[shown.id]
+    figures = (await stats.of(context.workspace, [endpoint.id], int(period)))[endpoint.id]
     stage = context.query.text("stage")
-    page = await history.page(context.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20)
+    page = await history.page(context.workspace, history.Filter(endpoint_id=endpoint.id, stage=stage), limit=20)
     if (first := context.query.text("first")) == _AWAITED:  # the address names the first event once there is one
         first = next((row.event_id for row in reversed(page.rows) if not row.test), first)
     return await context.render(
         "webhooks/endpoint.html",
-        endpoint=shown,
+        endpoint=endpoint,
         known=figures,
         period=period,
         periods=PERIODS,
         stage=stage,
         page=page,
-        tested=await about(context, shown.id, context.query.text("test")),
-        days=await stats.by_day(context.workspace, shown.id),
+        tested=await about(context, endpoint.id, context.query.text("test")),
+        days=await stats.by_day(context.workspace, endpoint.id),
         first=first,
-        begun=await about(context, shown.id, first),
+        begun=await about(context, endpoint.id, first),
         most_to_new=settings.get().new_host_rate,
     )
 
@@ -74,11 +74,11 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
 @screen("/webhooks/{endpoint_id}/live")
 async def live(context: PageContext, endpoint_id: str) -> PageResponse:
     """Tells when an attempt was made: of the first ones at once, later as they are counted."""
-    shown = await reads.endpoint(context.workspace, endpoint_id)
-    wanted = history.Filter(endpoint_id=shown.id)
+    endpoint = await reads.endpoint(context.workspace, endpoint_id)
+    wanted = history.Filter(endpoint_id=endpoint.id)
 
     async def look() -> tuple[Hashable, bool]:
-        if attempts := await stats.attempts(shown.id):
+        if attempts := await stats.attempts(endpoint.id):
             return attempts, False
         rows = (await history.page(context.workspace, wanted, limit=1)).rows
         return tuple((row.event_id, row.state, row.attempts) for row in rows), False
@@ -89,8 +89,8 @@ async def live(context: PageContext, endpoint_id: str) -> PageResponse:
 @screen("/webhooks/{endpoint_id}/settings", role="admin")
 async def kept(context: PageContext, endpoint_id: str) -> PageResponse:
     """Its address, events and secret; what few need is folded."""
-    shown = await reads.endpoint(context.workspace, endpoint_id)
-    return await context.render("webhooks/settings.html", endpoint=shown)
+    endpoint = await reads.endpoint(context.workspace, endpoint_id)
+    return await context.render("webhooks/settings.html", endpoint=endpoint)
 
 
 @action("/webhooks/{endpoint_id}/settings", shown_on=kept, confirmed=True, audit="endpoint.changed")
@@ -172,11 +172,11 @@ async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
     return await reveal(context, await reads.endpoint(context.workspace, endpoint_id), "webhooks/rotation.html")
 
 
-async def reveal(context: PageContext, shown: Endpoint, template: str) -> PageResponse:
+async def reveal(context: PageContext, endpoint: Endpoint, template: str) -> PageResponse:
     """A page with the endpoint's secrets, and how a receiver checks with them. That they were looked at is noted."""
-    async with audit.transaction(context.me, "endpoint.secret_seen", shown.id):
-        present, staged = await rotation.reveal(context.workspace, shown.id)
-    return await context.render(template, endpoint=shown, secret=present, staged=staged, code=samples)
+    async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
+        present, staged = await rotation.reveal(context.workspace, endpoint.id)
+    return await context.render(template, endpoint=endpoint, secret=present, staged=staged, code=samples)
 
 
 @action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")
@@ -201,8 +201,8 @@ async def make_token(context: PageContext, endpoint_id: str) -> PageResponse:
 @screen("/webhooks/{endpoint_id}/certificate", role="admin", confirmed=True)
 async def certificate(context: PageContext, endpoint_id: str) -> PageResponse:
     """What is known of it, and the form for another one. Its key is never shown."""
-    shown = await reads.endpoint(context.workspace, endpoint_id)
-    return await context.render("webhooks/certificate.html", endpoint=shown)
+    endpoint = await reads.endpoint(context.workspace, endpoint_id)
+    return await context.render("webhooks/certificate.html", endpoint=endpoint)
 
 
 @action(

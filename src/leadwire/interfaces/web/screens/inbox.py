@@ -46,7 +46,7 @@ async def inbox(context: PageContext) -> PageResponse:
     wanted = _wanted(context)
     context.note_read("conversation.read" if chosen else "inbox.read", chosen, wanted)
     saved = await reads.saved_replies(workspace) if conversation else []
-    picked = next((one["content"] for one in saved if one["id"] == context.query.text("say")), "")
+    picked = next((row["content"] for row in saved if row["id"] == context.query.text("say")), "")
     people = await accounts.users(workspace)
     lookers = pubsub.hub.lookers.of((workspace, chosen)) - {me}
     return await context.render(
@@ -63,7 +63,7 @@ async def inbox(context: PageContext) -> PageResponse:
         bots=await bots.names(workspace),
         people={person.id: person.called for person in people},
         colleagues=[person for person in people if has_role(person.role, "agent")],
-        looking=[one.called for one in people if one.id in lookers],
+        looking=[person.called for person in people if person.id in lookers],
         authors=await reads.authors(workspace, chosen) if conversation else {},
         notes=await reads.notes(workspace, chosen) if conversation else [],
         version=(await leads.stored(workspace, lead.id)).version if lead else 0,

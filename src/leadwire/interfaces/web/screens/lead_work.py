@@ -16,7 +16,7 @@ from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens import leads as listed
 
-_KEPT: Final = ("bot_id", "score_min", "sort", *(f"{one}{n}" for n in ("", 2, 3) for one in ("field", "test", "value")))
+_KEPT: Final = ("bot_id", "score_min", "sort", *(f"{key}{n}" for n in ("", 2, 3) for key in ("field", "test", "value")))
 """What a view keeps. Not what is searched for: that is mostly a person's name, which an erasure would have to find."""
 _ALL: Final = LeadSearch()
 

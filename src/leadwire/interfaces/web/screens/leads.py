@@ -35,7 +35,7 @@ async def leads(context: PageContext) -> PageResponse:
     wanted = context.query_as(LeadSearch)
     seen_at = clock.iso(clock.now())  # before they are read: what changes later is told apart
     views, columns = await saved_views.views(context.workspace, context.me.user_id)
-    view = next((one for one in views if one["id"] == wanted.view), None)
+    view = next((row for row in views if row["id"] == wanted.view), None)
     context.note_read("leads.listed", filters=wanted)
     return await context.render(
         "leads/list.html",
@@ -77,27 +77,27 @@ async def export(context: PageContext) -> PageResponse:
 async def lead(context: PageContext, lead_id: str) -> PageResponse:
     """What is known, why they have their score, and what happened."""
     stored = await reads.stored(context.workspace, lead_id)
-    one = stored.lead
-    happened = await history.of(context.workspace, one.id)
+    lead = stored.lead
+    happened = await history.of(context.workspace, lead.id)
     names = await bots.names(context.workspace)
-    context.note_read("lead.read", one.id)
+    context.note_read("lead.read", lead.id)
     return await context.render(
         "leads/lead.html",
-        lead=one,
+        lead=lead,
         version=stored.version,
-        shown=lead_form.values_of(one),
+        shown=lead_form.values_of(lead),
         draft=lead_form.draft(context.form),
-        points=await bots.score_of(context.workspace, one.id),
-        consents=await bots.consents_of(context.workspace, one.id),
-        conversations=await conversations.of_lead(context.workspace, one.id),
+        points=await bots.score_of(context.workspace, lead.id),
+        consents=await bots.consents_of(context.workspace, lead.id),
+        conversations=await conversations.of_lead(context.workspace, lead.id),
         history=happened,
         sent=await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
         bots=names,
-        bot=names.get(one.bot_id, one.bot_id),
-        notes=await conversations.notes_of_lead(context.workspace, one.id),
+        bot=names.get(lead.bot_id, lead.bot_id),
+        notes=await conversations.notes_of_lead(context.workspace, lead.id),
         who=await _actors(context.workspace),
-        name=one.name or _way(one),
-        way=_way(one),
+        name=lead.name or _way(lead),
+        way=_way(lead),
     )
 
 
@@ -142,10 +142,10 @@ async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) 
 async def _actors(workspace: str) -> dict[str, str]:
     """Who makes changes, by id."""
     people = {user.id: user.called for user in await accounts.users(workspace)}
-    keys = {one.id: f"API key {one.name}" for one in await accounts.listed(workspace)}
+    keys = {key.id: f"API key {key.name}" for key in await accounts.listed(workspace)}
     return {**people, **keys, actor.VISITOR: "the visitor"}
 
 
-def _way(one: Lead) -> str:
+def _way(lead: Lead) -> str:
     """How to reach them: a lead has at least one way."""
-    return one.email or one.phone or one.id
+    return lead.email or lead.phone or lead.id

@@ -39,16 +39,16 @@ async def send_transcript(context: PageContext, conversation_id: str) -> PageRes
 @screen(_ADDRESSES, role="admin")
 async def listed(context: PageContext) -> PageResponse:
     """Where the workspace is told, besides the mails that each person chooses."""
-    found = await reads.addresses(context.workspace)
-    return await context.render("notices.html", addresses=found, services=SERVICES, offers=TO_ADDRESSES)
+    rows = await reads.addresses(context.workspace)
+    return await context.render("notices.html", addresses=rows, services=SERVICES, offers=TO_ADDRESSES)
 
 
 @action(_ADDRESSES, shown_on=listed, confirmed=True, audit="notice_address.added")
 async def add(context: PageContext) -> PageResponse:
     service = context.form.choice("service", SERVICES, "Choose Slack or Teams.")
     kinds = context.form.all("kind")
-    made, host = await addresses.add(context.workspace, service, context.form.text("url"), kinds)
-    context.entry.subject, context.entry.detail = made, f"{service} at {host}: {' '.join(kinds)}"
+    address_id, host = await addresses.add(context.workspace, service, context.form.text("url"), kinds)
+    context.entry.subject, context.entry.detail = address_id, f"{service} at {host}: {' '.join(kinds)}"
     return context.redirect(_ADDRESSES, f"{SERVICES[service]} is added. Send a test.")
 
 

@@ -33,9 +33,9 @@ async def overview(context: PageContext) -> PageResponse:
     """Conversations and leads per day, and their scores. Days are UTC. Agents begin in the inbox."""
     if context.me.role == "agent" and not context.request.scope["query_string"]:
         return redirect("/inbox")
-    shown, names, since = await period(context)
-    filters = context.workspace, since, shown.bot_id
-    days = [(since + timedelta(days=number)).date() for number in range(shown.days)]
+    query, names, since = await period(context)
+    filters = context.workspace, since, query.bot_id
+    days = [(since + timedelta(days=number)).date() for number in range(query.days)]
     began, captured, handed_off, webhooks = await asyncio.gather(  # of 90 days with 250,000 leads each takes long
         conversations.by_day(*filters),
         leads.captured(*filters),
@@ -49,7 +49,7 @@ async def overview(context: PageContext) -> PageResponse:
         by_band[band] += count
     return await context.render(
         "overview.html",
-        shown=shown,
+        query=query,
         bots=names,
         conversations=sum(started.values()),
         leads=by_day.total(),
@@ -71,8 +71,8 @@ async def _webhooks(workspace: str) -> stats.Stats | None:
 
 async def period(context: PageContext) -> tuple[PeriodQuery, dict[str, str], datetime]:
     """Return what the query asks for, the names of the bots, and when the period begins. Raise NotFound."""
-    shown, names = context.query_as(PeriodQuery), await bots.names(context.workspace)
-    if shown.bot_id is not None and shown.bot_id not in names:
+    query, names = context.query_as(PeriodQuery), await bots.names(context.workspace)
+    if query.bot_id is not None and query.bot_id not in names:
         raise NotFound("There is no such bot.")
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    return shown, names, today - timedelta(days=shown.days - 1)
+    return query, names, today - timedelta(days=query.days - 1)

@@ -48,11 +48,11 @@ async def preview_retention(context: PageContext) -> PageResponse:
     context.form = context.form or context.query
     try:
         days = _days(context.form)
-        found = await retention.preview(context.workspace, days)
+        amounts = await retention.preview(context.workspace, days)
     except Invalid as refusal:
         context.refusal = refusal
         return await privacy.body(context)
-    return await context.render("privacy_preview.html", kinds=_KINDS, days=days, found=found, all=_all(found))
+    return await context.render("privacy_preview.html", kinds=_KINDS, days=days, amounts=amounts, all=_all(amounts))
 
 
 @action("/privacy/retention", shown_on=preview_retention, confirmed=True, audit="retention.changed")
@@ -83,21 +83,21 @@ async def erase_person(context: PageContext) -> PageResponse:
 async def export_person(context: PageContext, lead_id: str) -> PageResponse:
     """Everything that is kept of the person, as JSON or as a page to be read and printed."""
     kind = context.form.choice("format", ("json", "html"), "Choose JSON or a page.")
-    known, context.entry.detail = await subject.lead(context.workspace, lead_id), kind
+    lead, context.entry.detail = await subject.lead(context.workspace, lead_id), kind
     if kind == "json":
         return context.download(f"{lead_id}.json", "application/json", subject.as_json(context.workspace, lead_id))
-    return context.download(f"{lead_id}.html", HTML, _as_page(context, known), shown=True)
+    return context.download(f"{lead_id}.html", HTML, _as_page(context, lead), inline=True)
 
 
-async def _as_page(context: PageContext, known: dict[str, Any]) -> AsyncIterator[bytes]:
+async def _as_page(context: PageContext, lead: dict[str, Any]) -> AsyncIterator[bytes]:
     async def part(name: str, **values: Any) -> bytes:
         values = msgspec.json.decode(msgspec.json.encode(values))  # JSON of the database, too
         page = await asyncio.to_thread(rendering.render, "leads/subject.html", {"part": name, **values})
         return page.encode()
 
-    lead_id, way = known["id"], known["email"] or known["phone"]
+    lead_id, way = lead["id"], lead["email"] or lead["phone"]
     at = clock.iso(clock.now())
-    yield await part("begin", row=known, way=way, at=at, workspace=context.me.workspace_name)
+    yield await part("begin", row=lead, way=way, at=at, workspace=context.me.workspace_name)
     for name, section in subject.sections().items():
         yield await part("section", section=name)
         empty = True
@@ -113,6 +113,6 @@ def _days(form: Form) -> dict[Kind, int | None]:
     return {kind: form.number(kind) for kind in retention.KINDS}
 
 
-def _all(found: dict[Kind, Old]) -> list[str]:
+def _all(amounts: dict[Kind, Old]) -> list[str]:
     """The kinds of which nothing would stay."""
-    return [_KINDS[kind][0] for kind, old in found.items() if old.count and not old.some_stay]
+    return [_KINDS[kind][0] for kind, old in amounts.items() if old.count and not old.some_stay]

@@ -63,9 +63,9 @@ _NOW: Final = (Column("Now"), Column("Before"), Column("Change", "change"))
 @screen("/reports")
 async def reports(context: PageContext) -> PageResponse:
     """Everything of a period. Days are UTC."""
-    shown, names, since = await period(context)
-    tables = await _all(context.workspace, shown, names, since, _MOST)
-    return await context.render("reports.html", shown=shown, bots=names, reports=tables)
+    query, names, since = await period(context)
+    tables = await _all(context.workspace, query, names, since, _MOST)
+    return await context.render("reports.html", query=query, bots=names, reports=tables)
 
 
 @screen("/reports/{key}/csv")
@@ -81,29 +81,29 @@ async def report_file(context: PageContext, key: str) -> PageResponse:
 async def _all(workspace: str, query: PeriodQuery, names: dict[str, str], since: datetime, most: int) -> list[Report]:
     length = timedelta(days=query.days)
     sums = await figures.sums(workspace, query.bot_id, since.date(), query.days)
-    found = [_funnel(sums)]
+    tables = [_funnel(sums)]
     if query.bot_id:
-        found.append(await _steps(workspace, query.bot_id, await figures.steps(workspace, query.bot_id, since)))
+        tables.append(await _steps(workspace, query.bot_id, await figures.steps(workspace, query.bot_id, since)))
     elif len(names) > 1:
-        found.append(_bots(names, await figures.by_bot(workspace, since.date())))
-    found += [
+        tables.append(_bots(names, await figures.by_bot(workspace, since.date())))
+    tables += [
         _origins("sources", "Website", sums, "source", most),
         _origins("campaigns", "Campaign", sums, "campaign", most),
     ]
     now = await conversations.responses(workspace, query.bot_id, since, clock.now())
     before = await conversations.responses(workspace, query.bot_id, since - length, since)
-    found.append(_people(now, before, await conversations.waiting(workspace, query.bot_id)))
-    found.append(_ratings(await conversations.ratings(workspace, query.bot_id, since, length)))
-    return found
+    tables.append(_people(now, before, await conversations.waiting(workspace, query.bot_id)))
+    tables.append(_ratings(await conversations.ratings(workspace, query.bot_id, since, length)))
+    return tables
 
 
 def _funnel(sums: dict[Kind, dict[str, Pair]]) -> Report:
     pairs = [(name, sums.get(kind, {}).get("", Pair())) for kind, name in _FUNNEL.items()]
     started = pairs[2][1].now
     rows = [
-        (name, pair.now, _share(pair.now, pairs[place - 1][1].now if place < 3 else started) if place else None,
+        (name, pair.now, _share(pair.now, pairs[index - 1][1].now if index < 3 else started) if index else None,
          pair.before, _change(*pair))
-        for place, (name, pair) in enumerate(pairs)
+        for index, (name, pair) in enumerate(pairs)
     ]  # fmt: skip
     columns = (Column("Step", "text"), _NOW[0], Column("Of the step before", "share"), *_NOW[1:])
     about = "Page views with the widget, then conversations. The last two are shares of first messages."
@@ -117,19 +117,19 @@ async def _steps(workspace: str, bot_id: str, counts: dict[str, figures.StepCoun
     if version := bot.published_version or bot.paused_version:
         flow = await reads.flow(workspace, bot_id, version)
         nodes = {node.id: node for node in flow.nodes}
-        for node in (nodes[one] for one in in_order(onward(flow), flow.start)):
-            one = counts.get(node.id, figures.StepCount(0, 0))
+        for node in (nodes[node_id] for node_id in in_order(onward(flow), flow.start)):
+            count = counts.get(node.id, figures.StepCount(0, 0))
             if text := getattr(node, "text", None):
                 name = f"{node.id}: {textwrap.shorten(text, 80, placeholder='…')}"
-                rows.append((name, one.entered, one.left, _share(one.left, one.entered)))
+                rows.append((name, count.entered, count.left, _share(count.left, count.entered)))
     columns = (Column("Step", "text"), Column("Came here"), Column("Came no further"), Column("Lost", "share"))
     about = "Conversations, each counted once at a step, in the order of the published flow."
     return Report("steps", "Where visitors stop", about, columns, rows)
 
 
-def _bots(names: dict[str, str], known: dict[str, dict[Kind, int]]) -> Report:
+def _bots(names: dict[str, str], counts: dict[str, dict[Kind, int]]) -> Report:
     rows: list[Sequence[Cell]] = [
-        (name, *(known.get(bot_id, {}).get(kind, 0) for kind in _FUNNEL)) for bot_id, name in names.items()
+        (name, *(counts.get(bot_id, {}).get(kind, 0) for kind in _FUNNEL)) for bot_id, name in names.items()
     ]
     columns = (Column("Bot", "text"), *map(Column, _FUNNEL.values()))
     return Report("bots", "Bots", "Choose a bot above to see where its visitors stop.", columns, rows, bars=False)
@@ -138,9 +138,9 @@ def _bots(names: dict[str, str], known: dict[str, dict[Kind, int]]) -> Report:
 def _origins(key: str, name: str, sums: dict[Kind, dict[str, Pair]], kind: Kind, most: int) -> Report:
     leads = sums.get("source_lead" if kind == "source" else "campaign_lead", {})
     rows: list[Sequence[Cell]] = []
-    for one, pair in list(sums.get(kind, {}).items())[:most]:
-        new = leads.get(one, Pair()).now
-        rows.append((one, pair.now, new, _share(new, pair.now), pair.before, _change(*pair)))
+    for origin, pair in list(sums.get(kind, {}).items())[:most]:
+        new = leads.get(origin, Pair()).now
+        rows.append((origin, pair.now, new, _share(new, pair.now), pair.before, _change(*pair)))
     columns = (
         Column(name, "text"), Column("Conversations"), Column("New leads"), Column("Became leads", "share"), *_NOW[1:]
     )  # fmt: skip
@@ -166,15 +166,15 @@ def _people(now: conversations.Responses, before: conversations.Responses, waiti
     return Report("people", "How soon people answer", about, columns, rows)
 
 
-def _ratings(found: dict[int, tuple[int, int]]) -> Report:
-    totals = [sum(pair[index] for pair in found.values()) for index in (0, 1)]
+def _ratings(ratings: dict[int, tuple[int, int]]) -> Report:
+    totals = [sum(pair[index] for pair in ratings.values()) for index in (0, 1)]
     means = [
-        sum(rating * pair[index] for rating, pair in found.items()) / totals[index] if totals[index] else None
+        sum(rating * pair[index] for rating, pair in ratings.items()) / totals[index] if totals[index] else None
         for index in (0, 1)
     ]
     rows: list[Sequence[Cell]] = [
         (f"{rating} of 5", now, _share(now, totals[0]), before, _change(now, before))
-        for rating, (now, before) in found.items()
+        for rating, (now, before) in ratings.items()
         if any(totals)
     ]
     mean = f"On average {means[0]:.1f} of 5" if means[0] else "No ratings yet"

@@ -26,26 +26,26 @@ class _Wanted(Struct, frozen=True, forbid_unknown_fields=True):
 async def search(context: PageContext) -> PageResponse:
     wanted = context.query_as(_Wanted)
     names = await bots.names(context.workspace)
-    asked = words.parse(wanted.q, names)
+    query = words.parse(wanted.q, names)
     may: list[Kind] = ["conversation", "note", "lead"] if context.may("agent") else ["conversation", "lead"]
-    kinds = [kind for kind in may if kind in asked.only and wanted.kind in ("", kind)] if asked else []
+    kinds = [kind for kind in may if kind in query.only and wanted.kind in ("", kind)] if query else []
     limit = _OF_ONE if wanted.kind else _OF_ALL
-    pages = {kind: await reads.page(context.workspace, kind, asked, wanted.after, limit) for kind in kinds}
+    pages = {kind: await reads.page(context.workspace, kind, query, wanted.after, limit) for kind in kinds}
     ids = {kind: page.items for kind, page in pages.items()}
-    if asked:
+    if query:
         context.note_read("search.listed", filters=wanted)
     return await context.render(
         "search.html",
         wanted=wanted,
-        asked=asked,
+        query=query,
         kinds=may,
         found=pages,
-        conversations=await reads.conversations(context.workspace, ids.get("conversation", []), asked),
+        conversations=await reads.conversations(context.workspace, ids.get("conversation", []), query),
         notes=await reads.notes(context.workspace, ids.get("note", [])),
-        leads=await reads.leads(context.workspace, ids.get("lead", []), asked),
+        leads=await reads.leads(context.workspace, ids.get("lead", []), query),
         people={user.id: user.called for user in await accounts.users(context.workspace)} if ids.get("note") else {},
         bots=names,
         filters=words.FILTERS,
         walked=reads.WALKED,
-        complete=not asked or await reads.complete(),
+        complete=not query or await reads.complete(),
     )

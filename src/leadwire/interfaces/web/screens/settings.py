@@ -51,16 +51,16 @@ async def create_key(context: PageContext) -> PageResponse:
 async def roll_key(context: PageContext, key_id: str) -> PageResponse:
     """A successor with the same name and scopes; the old key goes on for a while."""
     overlap = context.form.number("overlap") or 0
-    made, secret = await changes.roll_key(context.workspace, key_id, overlap)
-    context.entry.detail = f"key: {key_id} -> {made}; ends: {_OVERLAPS[overlap]}"
-    return await _revealed(context, made, secret)
+    new_id, secret = await changes.roll_key(context.workspace, key_id, overlap)
+    context.entry.detail = f"key: {key_id} -> {new_id}; ends: {_OVERLAPS[overlap]}"
+    return await _revealed(context, new_id, secret)
 
 
 @action("/keys/{key_id}/networks", shown_on=keys, confirmed=True, audit="api_key.networks_changed")
 async def set_networks(context: PageContext, key_id: str) -> PageResponse:
     """From where a key may be used; empty: from anywhere."""
-    given = networks.split(context.form.text("networks"))
-    before, allowed = await changes.set_key_networks(context.workspace, key_id, given)
+    entries = networks.split(context.form.text("networks"))
+    before, allowed = await changes.set_key_networks(context.workspace, key_id, entries)
     context.entry.detail = f"networks: {' '.join(before) or 'any'} -> {' '.join(allowed) or 'any'}"
     return context.redirect("/keys", "Saved. It takes effect within 5 seconds.")
 
@@ -80,7 +80,7 @@ def _lives() -> dict[str, str]:
 
 async def _revealed(context: PageContext, key_id: str, secret: str) -> PageResponse:
     """The one page that ever shows it: never in an address, never kept by the browser."""
-    (key,) = [one for one in await reads.listed(context.workspace) if one.id == key_id]
+    (key,) = [row for row in await reads.listed(context.workspace) if row.id == key_id]
     curl = f"curl -s -H 'Authorization: Bearer {secret}' '{security.public_url(context.request)}/v1/leads?limit=1'"
     way = {"crumbs": [("/keys", "API keys")], "besides": ""}
     return await context.render("once.html", 201, title=f"“{key.name}” is ready", secret=secret, curl=curl, **way)
@@ -163,7 +163,7 @@ async def check_ledger(context: PageContext) -> PageResponse:
 async def workspaces(context: PageContext) -> PageResponse:
     """Every customer, what they have and their quotas, some at a time."""
     after = context.query.text("after")
-    found, onward = await usage.page(after)
+    customers, onward = await usage.page(after)
     return await context.render(
-        "system/workspaces.html", found=found, after=onward, log=[] if after else await log.of_installation()
+        "system/workspaces.html", customers=customers, after=onward, log=[] if after else await log.of_installation()
     )

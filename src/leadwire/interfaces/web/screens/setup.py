@@ -39,9 +39,10 @@ async def events(context: PageContext) -> PageResponse:
 @action("/webhooks/new/events", shown_on=events, confirmed=True, audit="endpoint.created")
 async def create(context: PageContext) -> PageResponse:
     """The endpoint, disabled."""
-    made = await changes.create(context.workspace, context.form.text("url"), context.form.all("event"))
-    context.entry.subject, context.entry.detail = made.id, f"url: {made.url}; events: {' '.join(made.events)}"
-    return context.redirect(f"/webhooks/{made.id}/setup/secret")
+    endpoint = await changes.create(context.workspace, context.form.text("url"), context.form.all("event"))
+    context.entry.subject = endpoint.id
+    context.entry.detail = f"url: {endpoint.url}; events: {' '.join(endpoint.events)}"
+    return context.redirect(f"/webhooks/{endpoint.id}/setup/secret")
 
 
 @screen("/webhooks/{endpoint_id}/setup/secret", role="admin", confirmed=True)
@@ -70,8 +71,8 @@ async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     sent = await about(context, endpoint_id, context.query.text("test"))
     works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
     hours = chosen if (chosen := context.query.text("hours")) in PERIODS else "24"
-    known = await preview.of(context.workspace, endpoint.events, int(hours), endpoint.filter)
-    if known.examples:
+    result = await preview.of(context.workspace, endpoint.events, int(hours), endpoint.filter)
+    if result.examples:
         context.note_read("delivery.read", endpoint.id)
     return await context.render(
         "webhooks/enable.html",
@@ -79,7 +80,7 @@ async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
         works=works,
         hours=hours,
         periods=PERIODS,
-        preview=known,
+        preview=result,
         most=preview.MOST,
     )
 
@@ -87,7 +88,7 @@ async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
 async def _choose(context: PageContext, url: str) -> PageResponse:
     usual = [kind for kind in SAMPLES if kind != "lead.deleted"]  # which nobody gets who has not named it
     chosen = context.form.all("event") if context.form else usual
-    known = await preview.of(context.workspace, list(samples.bodies()), 24 * 7)
+    counts = (await preview.of(context.workspace, list(samples.bodies()), 24 * 7)).counts
     return await context.render(
-        "webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies(), counts=known.counts, most=preview.MOST
+        "webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies(), counts=counts, most=preview.MOST
     )

@@ -185,8 +185,8 @@ async def test(context: PageContext, provider_id: str) -> PageResponse:
     """Each thing that can be tried out without a person, and what is wrong with it."""
     if not await _TESTS.take_at_once(context.workspace):
         raise RateLimited("Too many tests. Wait five minutes.", headers={"Retry-After": "300"})
-    found = await reads.one(provider_id, context.workspace)
-    tested = await checks.run(found, _callback(context.request, provider_id))
+    provider = await reads.one(provider_id, context.workspace)
+    tested = await checks.run(provider, _callback(context.request, provider_id))
     return await _shown(context, provider_id, tested)
 
 
@@ -224,15 +224,15 @@ def _log(provider_id: str, refusal: DomainError) -> None:
 
 
 async def _shown(context: PageContext, provider_id: str, tested: list[checks.Check] | None = None) -> PageResponse:
-    found = await reads.one(provider_id, context.workspace)
-    return await context.render("sso/provider.html", provider=found, tested=tested or [], roles=ROLES)
+    provider = await reads.one(provider_id, context.workspace)
+    return await context.render("sso/provider.html", provider=provider, tested=tested or [], roles=ROLES)
 
 
 def _mapped(line: str) -> tuple[str, Role]:
     value, _, role = line.rpartition("=")
-    for known in ROLES:
-        if value.strip() and role.strip() == known:
-            return value.strip(), known
+    for choice in ROLES:
+        if value.strip() and role.strip() == choice:
+            return value.strip(), choice
     raise forms.wrong("roles", "wrong_value", "One a line: value = admin, agent or viewer.")
 
 

@@ -26,9 +26,11 @@ async def invite(context: PageContext) -> PageResponse:
     """A link for somebody new. Who opens it proves the address: it is mailed, or, without mail, shown once."""
     role, email = context.form.choice("role", ROLES, "Choose a role."), context.form.text("email")
     token = await changes.invite(context.workspace, email, role, by=context.me.email, address=context.me.address)
-    mailed, shown = await mail.reaches(context.workspace, email), "" if mail.enabled() else token
+    mailed, visible_token = await mail.reaches(context.workspace, email), "" if mail.enabled() else token
     days = changes.LIFE.days
-    return await context.render("team/invited.html", 201, token=shown, email=email, role=role, days=days, mailed=mailed)
+    return await context.render(
+        "team/invited.html", 201, token=visible_token, email=email, role=role, days=days, mailed=mailed
+    )
 
 
 @action("/team/links/{invitation_id}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
@@ -76,8 +78,8 @@ async def allowed(context: PageContext) -> PageResponse:
 @action("/team/networks", shown_on=allowed, confirmed=True, audit="workspace.networks_changed")
 async def save(context: PageContext) -> PageResponse:
     """From the next request on, sessions that exist included."""
-    given, present = networks.split(context.form.text("networks")), client_network.address(context.request.scope)
-    now = await workspaces.set_networks(context.workspace, given, present)
+    entries, present = networks.split(context.form.text("networks")), client_network.address(context.request.scope)
+    now = await workspaces.set_networks(context.workspace, entries, present)
     context.entry.subject = context.workspace
     context.entry.detail = f"networks: {' '.join(context.me.networks) or 'any'} -> {' '.join(now) or 'any'}"
     word = "Saved. Whoever is elsewhere is refused from now on." if now else "Saved. People may come in from anywhere."

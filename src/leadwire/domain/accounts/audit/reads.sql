@@ -26,20 +26,3 @@ SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 
 -- of_installation
 SELECT at, action, subject, detail FROM audit_entry WHERE workspace_id IS NULL ORDER BY id DESC LIMIT 20
-
--- actor: everybody whom it names
--- Each is found by one step through an index: a DISTINCT would read the whole log.
-WITH RECURSIVE found AS (
-    (SELECT actor AS value FROM audit_entry WHERE workspace_id = :workspace ORDER BY actor LIMIT 1)
-    UNION ALL
-    SELECT (SELECT actor FROM audit_entry WHERE workspace_id = :workspace AND actor > found.value ORDER BY actor LIMIT 1)
-    FROM found WHERE found.value IS NOT NULL
-) SELECT value FROM found WHERE value IS NOT NULL
-
--- action: every kind of action in it
-WITH RECURSIVE found AS (
-    (SELECT action AS value FROM audit_entry WHERE workspace_id = :workspace ORDER BY action LIMIT 1)
-    UNION ALL
-    SELECT (SELECT action FROM audit_entry WHERE workspace_id = :workspace AND action > found.value ORDER BY action LIMIT 1)
-    FROM found WHERE found.value IS NOT NULL
-) SELECT value FROM found WHERE value IS NOT NULL

@@ -32,7 +32,7 @@ def test_what_is_late_and_how_much_was_delivered_is_told() -> None:
         "90.0 s",
         "leadwire:{deliveries}:0",
         "we_hanging, window 1",
-        "1 workers alive",
+        "1 worker alive",
         "100000",
         "mail_1",
         "95.0 s",

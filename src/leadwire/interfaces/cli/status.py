@@ -21,7 +21,7 @@ def text(now: Status) -> str:
         (stream.name, stream.length, stream.lag, stream.pending, _age(stream.oldest_seconds)) for stream in now.streams
     ]
     alive = len(now.workers or ())
-    workers = [click.style(f"{alive} workers alive", "green" if alive else "red")] + [
+    workers = [click.style(f"{alive} worker{'' if alive == 1 else 's'} alive", "green" if alive else "red")] + [
         _red(f"{worker.name} is silent for {worker.idle_seconds:.0f} s: frozen, cut off or killed; others take over")
         for worker in now.silent_workers or ()
     ]

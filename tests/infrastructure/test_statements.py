@@ -5,7 +5,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from leadwire.delivery.endpoints.table import FAILING_DAYS
+from leadwire.delivery.monitoring import gauges
 from leadwire.domain.bots.table import Bot
+from leadwire.domain.conversations import threads
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import DB
@@ -100,3 +103,16 @@ async def test_a_statement_runs_in_the_open_transaction_and_answers_rows_a_row_o
     assert tuple(await found.one(NotFound("no bot"), **sought, limit=1)) == ("bot_x", "Ada")
     with pytest.raises(NotFound, match="no bot"):
         await found.one(NotFound("no bot"), workspace="ws_other", id="bot_x", limit=1)
+
+
+@pytest.mark.parametrize(
+    ("path", "texts"),
+    [
+        ("delivery/monitoring/gauges.sql", [f"LIMIT {gauges.CAPPED})"]),
+        ("domain/conversations/threads.sql", [f"LIMIT {threads.COUNTED})", f"LIMIT {threads.MOST_UNREAD})"]),
+        ("domain/notices/reads.sql", [f"interval '{FAILING_DAYS - days} days'" for days in (0, 1)]),
+    ],
+)
+def test_a_limit_that_people_are_told_is_the_one_of_the_statement(path, texts):
+    text = (SOURCE / path).read_text()
+    assert [one for one in texts if one not in text] == []

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
+from jinja2 import nodes
 
 from leadwire.delivery.table import Delivery, DeliveryResult, EveryDelivery
 from leadwire.domain.bots.flow.nodes import Op
 from leadwire.infrastructure import db
 from leadwire.infrastructure.settings import Settings
+from leadwire.interfaces.web import rendering
 from leadwire.processes.piccolo_app import TABLES
 
 ROOT = Path(__file__).parents[2]
@@ -93,3 +95,20 @@ def test_every_migration_has_an_id_of_its_own():
     """Of two with the same id, one would silently never run."""
     ids = [re.search(r'^ID = "(.+)"$', path.read_text(), re.MULTILINE)[1] for path in Path("migrations").glob("*.py")]
     assert len(set(ids)) == len(ids)
+
+
+def test_a_template_asks_what_is_defined_of_what_templates_set_only():
+    """What a screen gives is there or an error: else a screen that names it anew loses it without a word."""
+    folder = ROOT / "src" / "leadwire"
+    texts = {path: path.read_text() for path in folder.rglob("templates/**/*.html")}
+    trees = {path: rendering.environment().parse(text) for path, text in texts.items()}
+    sets = [one for tree in trees.values() for one in tree.find_all((nodes.Assign, nodes.AssignBlock))]
+    stored = {name.name for one in sets for name in one.find_all(nodes.Name) if name.ctx == "store"}
+    asked = {
+        (str(path.relative_to(folder)), test.node.name)
+        for path, tree in trees.items()
+        for test in tree.find_all(nodes.Test)
+        if test.name in ("defined", "undefined") and isinstance(test.node, nodes.Name)
+    }
+    assert asked, "no template asks"
+    assert {(path, name) for path, name in asked if name not in stored | {"caller"}} == set()

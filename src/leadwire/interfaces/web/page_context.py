@@ -137,8 +137,8 @@ def render_page(
     refusal: DomainError | None = None,
 ) -> Response[str]:
     """Render a page for anybody: signed in or not. After a refusal it has its status and headers."""
-    variables = {"path": request.scope["path"], "context": None, "public_url": security.public_url(request), **values}
-    html = rendering.render(template, variables)
+    page = {"path": request.scope["path"], "context": None, "public_url": security.public_url(request)}
+    html = rendering.render(template, {**page, "refusal": refusal, **values})
     headers = {**security.HEADERS, **(refusal.headers if refusal else {})}
     return Response(html, media_type=HTML, status_code=refusal.status if refusal else status, headers=headers)
 

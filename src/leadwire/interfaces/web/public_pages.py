@@ -22,7 +22,7 @@ CREDENTIAL: Final = "passkey"
 
 def form_page(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> PageResponse:
     """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
-    return render_page(request, template, {"refusal": refusal, **values}, refusal=refusal)
+    return render_page(request, template, values, refusal=refusal)
 
 
 async def go_on(request: Asked, token: str, onward: str) -> PageResponse:

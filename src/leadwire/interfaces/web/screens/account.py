@@ -233,7 +233,7 @@ def _code_form(request: public.Asked, form: Form, ticket: str, refusal: DomainEr
 async def _sign_in_form(request: public.Asked, form: Form, refusal: DomainError | None = None) -> PageResponse:
     offer = await reads.offer(form.text("join")) if form.text("join") else None
     email = form.text("email") or (offer["email"] if offer else "") or ""
-    values = {"onward": _onward(form), "email": email, "join": form.text("join"), "offer": offer}
+    values = {"onward": _onward(form), "email": email, "join": form.text("join"), "offer": offer, "changed": False}
     return public.form_page(request, "public/sign_in.html", refusal, **values)
 
 

@@ -214,8 +214,8 @@ def _callback(request: Asked, provider_id: str) -> str:
 def _refused(request: Asked, provider_id: str, refusal: DomainError) -> PageResponse:
     _log(provider_id, refusal)
     advice = getattr(refusal, "advice", "Begin again in a while, or tell an admin of your team.")
-    values = {"refusal": refusal, "advice": advice, "provider": provider_id}
-    return render_page(request, "public/sso_refused.html", values, refusal.status)
+    values = {"advice": advice, "provider": provider_id}
+    return render_page(request, "public/sso_refused.html", values, refusal=refusal)
 
 
 def _log(provider_id: str, refusal: DomainError) -> None:

@@ -139,19 +139,21 @@ def _due(number: int) -> int:
 
 
 async def _send_until_accepted(client: httpx.AsyncClient, change: Change) -> Accepted:
-    asked, tries = time.time(), 0
+    asked = time.time()
+    refusals: list[str] = []
     while True:
-        tries += 1
         try:
             answer = await _ask(client, change)
-        except httpx.HTTPError:
+        except httpx.HTTPError as error:
+            refusals.append(repr(error))
             await asyncio.sleep(0.1)
             continue
         if answer.is_success:
-            return Accepted(change.number, change.kind, change.subject, asked, time.time(), tries)
+            return Accepted(change.number, change.kind, change.subject, asked, time.time(), refusals)
         running = answer.status_code == 409 and answer.json().get("code") == "idempotency_in_progress"
         if not running and answer.status_code < 500:
             raise RuntimeError(f"{change} was refused: {answer.status_code} {answer.text}")
+        refusals.append(f"{answer.status_code} {answer.text}")
         await asyncio.sleep(0.1)
 
 

@@ -21,7 +21,7 @@ class Accepted(msgspec.Struct, frozen=True):
     subject: str
     asked: float
     accepted: float
-    tries: int
+    refusals: Sequence[str]  # what came instead, in order, of every time it had to be asked for again
 
 
 class Recorded(msgspec.Struct, frozen=True):

@@ -122,7 +122,7 @@ def judge(seen: Evidence) -> Scorecard:
         bodies[post.event_id].add(post.digest)
     return Scorecard(
         accepted=len(seen.accepted),
-        asked_again=sum(one.tries > 1 for one in seen.accepted),
+        asked_again=sum(bool(one.refusals) for one in seen.accepted),
         events=len(seen.events),
         owed=len(_owed(seen)),
         posts=len(seen.posts),

@@ -155,7 +155,7 @@ async def _there_and_back(sandbox: Sandbox, first: Cell, second: Cell) -> None:
     sandbox.claim(f"of {len(accepted)} changes none is lost: {lost}", lost == 0)
     sandbox.claim("changes were refused for less than 5 s in each move", max(closed) < _BAR)
     quiet, disturbed = _waited(accepted, failovers)
-    again = sum(one.tries > 1 for one in _outside(untouched, failovers))
+    again = sum(bool(one.refusals) for one in _outside(untouched, failovers))
     sandbox.claim(f"of {len(untouched)} changes of another workspace none was refused: {again}", again == 0)
     await sandbox.balanced()
     figures = {

@@ -37,7 +37,7 @@ async def run(sandbox: Sandbox, *, frozen: bool = False) -> None:
     promoted = time.time()
     sandbox.say("the standby is promoted")
     accepted = await sending
-    again = sum(one.tries > 1 for one in accepted)
+    again = sum(bool(one.refusals) for one in accepted)
     sandbox.say(f"{len(accepted)} changes were accepted, {again} of them only when asked again")
     await sandbox.settled()
     sandbox.claim(f"none of {len(accepted)} is missing", sandbox.missing(accepted, "shop") == 0)

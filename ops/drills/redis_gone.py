@@ -21,7 +21,7 @@ async def run(sandbox: Sandbox) -> None:
     code, output = await sandbox.command("doctor", showing="ERROR")
     sandbox.claim("`doctor` says so", code == 1 and "Redis answers" in output)
     accepted = await sending
-    sandbox.claim(f"the API took all {len(accepted)} changes meanwhile", all(one.tries == 1 for one in accepted))
+    sandbox.took_all(accepted)
     sandbox.claim("some events have not arrived yet", sandbox.missing(accepted, "shop") > 0)
     await sandbox.servers.redis_up()
     sandbox.say("a new, empty Redis is there")

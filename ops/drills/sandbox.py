@@ -154,6 +154,13 @@ class Sandbox:
         """Return the number of deliveries in each state."""
         return await ledger.deliveries(self.workload.workspace)
 
+    def took_all(self, accepted: Sequence[Accepted]) -> None:
+        """Check that the API took each of these changes the first time; else print what it said instead."""
+        for one in accepted:
+            if one.refusals:
+                self.say(f"change {one.number}, asked for at {one.asked:.2f}: {', '.join(one.refusals)}")
+        self.claim(f"the API took all {len(accepted)} changes meanwhile", not any(one.refusals for one in accepted))
+
     def missing(self, accepted: Sequence[Accepted], endpoint: str) -> int:
         """How many of these changes the endpoint has not acknowledged an event of."""
         return len({event_key(one) for one in accepted} - set(self.receiver.acknowledged(endpoint)))

@@ -7,9 +7,9 @@ from ops.chaos.times import spread
 from ops.chaos.verdict import Evidence, judge
 
 CHANGES = [
-    Accepted(1, "lead.updated", "lead_a", 100.0, 100.1, 1),
-    Accepted(2, "lead.updated", "lead_a", 101.0, 101.1, 3),
-    Accepted(3, "conversation.ended", "conv_a", 102.0, 102.1, 1),
+    Accepted(1, "lead.updated", "lead_a", 100.0, 100.1, []),
+    Accepted(2, "lead.updated", "lead_a", 101.0, 101.1, ["503", "503"]),
+    Accepted(3, "conversation.ended", "conv_a", 102.0, 102.1, []),
 ]
 EVENTS = [
     Recorded("evt_1", "lead.updated", "lead_a", 1, 100.0),

@@ -25,7 +25,7 @@ from ops.chaos.records import NUMBERED, ORDERED, Accepted
 KINDS: Final = ("lead.updated", "conversation.ended")
 _WRITERS: Final = 24  # each changes leads of its own, one change at a time, so that their order is known
 _ONE_END_IN: Final = 10
-_TIMEOUT: Final = 5.0  # seconds; then the same request is sent again
+PATIENCE: Final = 5.0  # seconds; then the same request is sent again
 
 
 class Workload(NamedTuple):
@@ -95,18 +95,23 @@ def changes(workload: Workload, events: int, seed: int) -> list[list[Change]]:
 
 
 async def send_changes(
-    workload: Workload, url: str, share: Sequence[Sequence[Change]], rate: float, first: int = 0
+    workload: Workload,
+    url: str,
+    share: Sequence[Sequence[Change]],
+    rate: float,
+    first: int = 0,
+    patience: float = PATIENCE,
 ) -> list[Accepted]:
     """Request every change, at most `rate` a second; half of them in bursts. Return what was accepted.
 
-    `first` is the number of the change to request first. Raise RuntimeError when one is refused permanently, which
+    `first` is the number of the change to request first; `patience` in seconds is for each request. Raise RuntimeError when one is refused permanently, which
     should not happen.
     """
     start = time.time()
     limits = httpx.Limits(max_connections=2 * _WRITERS, max_keepalive_connections=2 * _WRITERS)
     headers = {"Authorization": f"Bearer {workload.key}"}
     async with httpx.AsyncClient(
-        base_url=url, headers=headers, timeout=_TIMEOUT, limits=limits, trust_env=False
+        base_url=url, headers=headers, timeout=patience, limits=limits, trust_env=False
     ) as client:
 
         async def write(mine: Sequence[Change]) -> list[Accepted]:
@@ -125,7 +130,7 @@ async def change_until(workload: Workload, url: str, stop: asyncio.Event, every:
     """Change one lead after the other, one each `every` seconds, until `stop` is set. Return what was accepted."""
     done: list[Accepted] = []
     headers = {"Authorization": f"Bearer {workload.key}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=_TIMEOUT, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE, trust_env=False) as client:
         while not stop.is_set():
             lead = workload.leads[len(done) % len(workload.leads)]
             done.append(await _send_until_accepted(client, Change(len(done), "lead.updated", lead)))

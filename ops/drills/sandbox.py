@@ -132,12 +132,19 @@ class Sandbox:
             print(f"            ... {len(lines) - _LINES} more lines", flush=True)
         return process.returncode or 0, output
 
-    async def send_changes(self, count: int, rate: float, url: str = "") -> list[Accepted]:
-        """Make `count` more changes through the API, `rate` a second. Each is retried until it is accepted."""
+    async def send_changes(
+        self, count: int, rate: float, url: str = "", patience: float = load.PATIENCE
+    ) -> list[Accepted]:
+        """Make `count` more changes through the API, `rate` a second. Each is retried until it is accepted.
+
+        `patience` in seconds is for each request: a long one where a slow machine must not look like a refusal.
+        """
         first, self._asked = self._asked, self._asked + count
         assert self._asked <= _MOST
         share = [[one for one in mine if first <= one.number < self._asked] for mine in self._changes]
-        return await load.send_changes(self.workload, url or f"http://127.0.0.1:{self.ports[0]}", share, rate, first)
+        return await load.send_changes(
+            self.workload, url or f"http://127.0.0.1:{self.ports[0]}", share, rate, first, patience
+        )
 
     async def settled(self, seconds: float = 90.0) -> None:
         """Wait until everything is delivered."""

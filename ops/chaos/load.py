@@ -104,8 +104,8 @@ async def send_changes(
 ) -> list[Accepted]:
     """Request every change, at most `rate` a second; half of them in bursts. Return what was accepted.
 
-    `first` is the number of the change to request first; `patience` in seconds is for each request. Raise RuntimeError when one is refused permanently, which
-    should not happen.
+    `first` is the number of the change to request first; `patience` in seconds is for each request. Raise RuntimeError
+    when one is refused permanently, which should not happen.
     """
     start = time.time()
     limits = httpx.Limits(max_connections=2 * _WRITERS, max_keepalive_connections=2 * _WRITERS)

@@ -9,6 +9,7 @@ from leadwire.delivery.monitoring.status import Status
 from leadwire.infrastructure.jobs.reads import UNATTENDED
 
 _LATE: Final = 30.0  # seconds; what waits longer past its time is shown in red
+_BELOW: Final = {"dead", "set_aside"}  # states that have a row of their own, in words
 
 
 def text(now: Status) -> str:
@@ -34,7 +35,7 @@ def _delivery(now: Status) -> str:
     died = "no worker survives them, or no relay makes them: leadwire set-aside list" if now.set_aside else ""
     rows = [
         ("unrelayed events", now.unrelayed.events, _age(now.unrelayed.oldest_seconds), ""),
-        *((state, count, "", "") for state, count in now.deliveries.items()),
+        *((state, count, "", "") for state, count in now.deliveries.items() if state not in _BELOW),
         ("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds), ""),
         *(
             (f"  {row.endpoint}, window {row.window}", row.deliveries, _age(row.oldest_seconds), row.url)

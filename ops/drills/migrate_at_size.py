@@ -1,11 +1,11 @@
 """Tables of an earlier version, with many leads, are migrated while changes come in and a dump holds them all.
 
-    uv run python -m ops.drills.migrate_at_size [--leads 1000000] [--rate 10] [--back 1] [--dump 20] [--runs 1]
+    uv run python -m ops.drills.migrate_at_size [--leads 1000000] [--rate 10] [--commit X] [--dump 20] [--runs 1]
 
-Begins `--back` migrations before the newest. Checks that no change is refused and that none of the time between two
-accepted ones is 3 s or longer; the same time without a migration is measured before, to compare. Each of `--runs` is on
-servers of its own, and a table of all comes at the end. Not among `python -m ops.drills`, because of what it takes to
-make a million leads.
+Begins with the version of `--commit`, or else with the one before the last migration. Checks that no change is refused
+and that none of the time between two accepted ones is 3 s or longer; the same time without a migration is measured
+before, to compare. Each of `--runs` is on servers of its own, and a table of all comes at the end. Not among
+`python -m ops.drills`, because of what it takes to make a million leads.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from ops.chaos.payload import FIELD
 from ops.drills.__main__ import play
 from ops.drills.proxy import Proxy
 from ops.drills.sandbox import Sandbox
-from ops.drills.upgrade import Version, git, install_commit
+from ops.drills.upgrade import Version, begin, install_commit
 
 _LONGEST: Final = 3.0  # seconds without an accepted change
 _BEFORE: Final = 10.0  # seconds of changes before the migration
@@ -58,7 +58,7 @@ class Drill(NamedTuple):
 
     leads: int
     rate: float
-    back: int
+    commit: str
     dump: float
     rows: list[str]  # of the table, a line for each run
 
@@ -67,10 +67,11 @@ class Drill(NamedTuple):
     SETTINGS = MappingProxyType[str, str]({})
 
     def begin(self, directory: Path) -> Version:
-        """Install the commit before the one that added the first of the last migrations."""
-        file = files()[sorted(files())[-self.back]]
-        added = git("log", "--diff-filter=A", "--format=%h", "--", f"migrations/{file.name}").decode().split()[-1]
-        return install_commit(f"{added}~", directory)
+        """Install the version to begin with."""
+        version = install_commit(self.commit, directory) if self.commit else begin(directory)
+        older = len(list((version.checkout / "migrations").glob("*.py")))
+        print(f"   {len(files()) - older} migrations to apply", flush=True)
+        return version
 
     async def run(self, sandbox: Sandbox) -> None:
         """Migrate under load."""
@@ -156,7 +157,7 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m ops.drills.migrate_at_size")
     options.add_argument("--leads", type=int, default=1_000_000)
     options.add_argument("--rate", type=float, default=10, help="changes a second")
-    options.add_argument("--back", type=int, default=1, help="migrations before the newest")
+    options.add_argument("--commit", default="", help="of the version to begin with: one that works as a whole")
     options.add_argument("--dump", type=float, default=20, help="seconds that a dump goes on once it is waited for")
     options.add_argument("--runs", type=int, default=1)
     asked, rows = vars(options.parse_args()), list[str]()

@@ -98,7 +98,8 @@ class Sandbox:
                     if (await client.get(f"http://127.0.0.1:{port}/health/ready")).is_success:
                         return
                 await asyncio.sleep(0.05)
-        raise RuntimeError("the API does not get ready")
+        lines = [line for log in sorted(self._logs.iterdir()) for line in log.read_text().splitlines()[-3:]]
+        raise RuntimeError("\n".join(("the API does not get ready", *lines)))
 
     async def restarted(self, process: ManagedProcess) -> None:
         """Stop a process with SIGTERM, start it again, by now with `python`, and wait until it runs."""

@@ -161,7 +161,7 @@ async def test_changes_that_come_while_one_is_committed_share_a_statement(worksp
     fetch = db.DB.fetch
 
     async def noted(sql, args):
-        if sql.lstrip().startswith("WITH changed"):
+        if sql == outbox._recording(changes._UPDATE).text:
             written.append(len(args[0]))
             if len(written) <= 2:  # two are made at once; what comes meanwhile is all that is left
                 await eventually(lambda: len(outbox._gathered(changes._UPDATE)._waiting) == 8)

@@ -26,7 +26,7 @@ from ops.cluster.servers import absent
 from ops.cluster.topology import TOPOLOGIES
 
 _LONGEST = 600.0  # seconds to start, to settle and to stop
-_FORM = "{:<14}{:<14}{:>8}{:>8}{:>9}{:>10}{:>6}{:>6}{:>10}{:>13}  {}"
+_FORM = "{:<14}{:<16}{:>8}{:>8}{:>9}{:>10}{:>6}{:>6}{:>10}{:>13}  {}"
 
 
 def main() -> int:
@@ -68,7 +68,7 @@ def main() -> int:
     if asked.list:
         for one in chosen:
             about = (faults.kinds(one.topology)[one.fault].__doc__ or "").strip()
-            print(f"{one.topology:<14}{one.fault:<14}{about}")
+            print(f"{one.topology:<14}{one.fault:<16}{about}")
         return 0
     lacking = absent(
         patroni=not asked.curve and any(one.topology != "plain" for one in chosen),

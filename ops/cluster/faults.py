@@ -1,6 +1,7 @@
 """What happens to the hosts: each fault lasts for a while, and returns what it hit."""
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
@@ -64,6 +65,15 @@ async def kill_primary(cluster: HostedCluster, _: float) -> str:
     return primary.name
 
 
+async def freeze_primary(cluster: HostedCluster, seconds: float) -> str:
+    """Every process of the primary's host stands still. Its standby is promoted, and it wakes up as one."""
+    primary = await _primary(cluster)
+    primary.signal(signal.SIGSTOP)
+    await _primary(cluster, instead_of=primary)
+    asyncio.get_running_loop().call_later(seconds, primary.signal, signal.SIGCONT)
+    return primary.name
+
+
 async def slow_worker(cluster: HostedCluster, seconds: float) -> str:
     """One worker's link carries 64 kbit/s."""
     return await _slow(cluster.hosts["deliver-1"], seconds)
@@ -71,7 +81,7 @@ async def slow_worker(cluster: HostedCluster, seconds: float) -> str:
 
 async def slow_primary(cluster: HostedCluster, seconds: float) -> str:
     """The primary's link carries 64 kbit/s: statements take seconds."""
-    return await _slow(cluster.pg[0], seconds)
+    return await _slow(await _primary(cluster), seconds)
 
 
 async def shift_clocks(cluster: HostedCluster, seconds: float) -> str:
@@ -98,11 +108,12 @@ async def upgrade(cluster: HostedCluster, _: float) -> str:
 _ANYWHERE: Final[tuple[_Work, ...]] = (cut_serve, cut_relay, cut_worker, cut_redis, cut_primary)
 _PLAIN: Final[tuple[_Work, ...]] = (*_ANYWHERE, slow_worker, slow_primary, shift_clocks, upgrade)
 _PATRONI: Final[tuple[_Work, ...]] = (kill_primary, cut_primary)
+_SYNCHRONOUS: Final[tuple[_Work, ...]] = (*_PATRONI, freeze_primary, slow_worker, slow_primary, shift_clocks, upgrade)
 
 
 def kinds(topology: str) -> dict[str, _Work]:
     """Return the faults that are tried in a topology."""
-    works = _PLAIN if topology == "plain" else _PATRONI
+    works = {"plain": _PLAIN, "patroni-sync": _SYNCHRONOUS}.get(topology, _PATRONI)
     return {work.__name__.replace("_", "-"): work for work in works}
 
 

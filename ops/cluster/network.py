@@ -83,8 +83,12 @@ class Host:
     def power_off(self) -> None:
         """End every process there at once."""
         self.cut()
+        self.signal(signal.SIGKILL)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send every process there a signal: SIGSTOP freezes them all, SIGCONT lets them go on."""
         for pid in self.pids():
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
 
 class Network:

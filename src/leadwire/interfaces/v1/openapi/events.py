@@ -14,7 +14,8 @@ def event_kinds(components: dict[str, Json], events: Mapping[str, type[msgspec.S
     which `Event` is any, by `event`.
 
     So each is reached from a path: oapi-codegen drops what is not, and then what it makes of the webhooks does not
-    compile.
+    compile. `Event` itself says that `event` is a text: openapi-generator's Rust takes it for the choice of a kind
+    otherwise, and reads no event.
     """
     common = components["Event"]
     about = {name: value["description"] for name, value in common["properties"].items()}
@@ -33,6 +34,9 @@ def event_kinds(components: dict[str, Json], events: Mapping[str, type[msgspec.S
     components["Event"] = {
         "title": "Event",
         "description": common["description"],
+        "type": "object",
+        "required": ["event"],
+        "properties": {"event": {"type": "string", "description": about["event"]}},
         "oneOf": [{"$ref": ref} for ref in mapping.values()],
         "discriminator": {"propertyName": "event", "mapping": mapping},
     }

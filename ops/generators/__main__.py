@@ -1,4 +1,4 @@
-"""`python -m ops.generators`: every tool, or those named, against servers of its own. Exit 1 when one fails."""
+"""`python -m ops.generators`: the tools, or those named, against servers of their own. Exit 1 when one fails."""
 
 import argparse
 import asyncio
@@ -14,14 +14,21 @@ from ops.generators.tools import TOOLS, Tool
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m ops.generators", description=__doc__)
-    parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"of {', '.join(tool.name for tool in TOOLS)}")
+    by_name = ", ".join(tool.name for tool in TOOLS if tool.by_name)
+    known = f"of {', '.join(tool.name for tool in TOOLS)}; without any, all but {by_name}, which takes minutes"
+    parser.add_argument("tools", nargs="*", metavar="TOOL", help=known)
     asked = parser.parse_args().tools
     if unknown := set(asked) - {tool.name for tool in TOOLS}:
         parser.error(f"no such tool: {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory(prefix="leadwire-generators-") as directory:
         os.chmod(directory, 0o711)  # noqa: PTH101 - as root the database server runs as `nobody`
         os.environ |= {"LEADWIRE_DATA_DIR": f"{directory}/data", "LEADWIRE_RATE_LIMIT": "0"}
-        return asyncio.run(_all([tool for tool in TOOLS if not asked or tool.name in asked], Path(directory)))
+        return asyncio.run(_all(chosen(asked), Path(directory)))
+
+
+def chosen(asked: list[str]) -> list[Tool]:
+    """Return the tools of these names; without any, those that are run without being named."""
+    return [tool for tool in TOOLS if (tool.name in asked if asked else not tool.by_name)]
 
 
 async def _all(tools: list[Tool], directory: Path) -> int:

@@ -13,13 +13,16 @@ _UV_RUN: Final = ("uv", "run", "--quiet", "--no-project")
 
 
 class Tool(NamedTuple):
-    """`files` are copied first, name -> text. `silent`: a word that its output must not have."""
+    """`files` are copied first, name -> text. `silent`: a word that its output must not have. `by_name`: it takes too
+    long to be run unless it is asked for.
+    """
 
     name: str
     needs: tuple[str, ...]
     steps: tuple[tuple[str, ...], ...]
     files: Mapping[str, str] = MappingProxyType({})
     silent: str = ""
+    by_name: bool = False
 
 
 def _text(name: str) -> str:
@@ -29,6 +32,49 @@ def _text(name: str) -> str:
 def _npx(package: str, *arguments: str) -> tuple[str, ...]:
     return ("npx", "--yes", package, *arguments)
 
+
+def _npm_install(*packages: str) -> tuple[str, ...]:
+    """Install them, and what compiles and types a program for node."""
+    compiler = ("typescript@5.9.3", "@types/node@22")
+    return ("npm", "install", "--silent", "--no-audit", "--no-fund", *packages, *compiler)
+
+
+def _openapi_generator(language: str, *options: str) -> tuple[str, ...]:
+    """Make a client in `generated`."""
+    return (
+        "uv", "tool", "run", "--quiet", "openapi-generator-cli@7.26.0", "generate", "-i", "openapi.json",
+        "-g", language, "-o", "generated", f"--additional-properties={','.join(options)}",
+    )  # fmt: skip
+
+
+# Without these Java and Go refuse members that they do not know, and Go takes an event for any kind with such members.
+_GROWING: Final = ("disallowAdditionalPropertiesIfNotPresent=false", "useOneOfDiscriminatorLookup=true")
+_PACKAGE: Final = '{"type": "module", "private": true}'
+_COMPILED_AND_RUN: Final = (
+    (
+        "npx", "tsc", "--strict", "--noUncheckedIndexedAccess", "--module", "nodenext", "--target", "es2022",
+        "--types", "node", "check.ts",
+    ),
+    ("node", "check.js"),
+)  # fmt: skip
+_ORVAL: Final = """
+export default {
+  leadwire: { input: "openapi.json", output: { target: "client.ts", client: "fetch", baseUrl: process.env.URL } },
+};
+"""
+_CARGO: Final = """
+[package]
+name = "check"
+version = "1.0.0"
+edition = "2021"
+
+[dependencies]
+openapi = { path = "generated", default-features = false }  # without TLS
+tokio = { version = "1", features = ["macros", "rt"] }
+
+[profile.dev]
+debug = false
+"""
 
 # With the client as it is served; the cache may have one of another server that had this port.
 _PYRIGHT: Final = f"""{" ".join(_UV_RUN)} --refresh-package leadwire-client --with pyright==1.1.414 --with psycopg \\
@@ -85,30 +131,57 @@ TOOLS: Final = (
         "openapi-generator",
         ("uv", "java"),
         (
-            (
-                "uv", "tool", "run", "--quiet", "openapi-generator-cli@7.26.0", "generate", "-i", "openapi.json",
-                "-g", "python", "-o", "generated", "--package-name", "leadwire_api",
-            ),
+            _openapi_generator("python", "packageName=leadwire_api"),
             (*_UV_RUN, "--with", "./generated", "python", "check.py"),
         ),
         {"check.py": _text("openapi_generator.py")},
     ),
     Tool(
+        "go",
+        ("uv", "java", "go"),
+        (
+            ("go", "mod", "init", "check"),
+            _openapi_generator("go", "packageName=leadwire", "withGoMod=false", *_GROWING),
+            ("go", "get", "gopkg.in/validator.v2@v2.0.1"),
+            ("go", "run", "."),
+        ),
+        {"main.go": _text("openapi_generator.go")},
+    ),
+    Tool(
+        "java",
+        ("uv", "javac", "mvn"),
+        (
+            _openapi_generator("java", *_GROWING),
+            (
+                "mvn", "--quiet", "--batch-mode", "--file", "generated", "compile",
+                "org.codehaus.mojo:exec-maven-plugin:3.5.0:java", "-Dexec.mainClass=Check",
+            ),
+        ),
+        {"generated/src/main/java/Check.java": _text("openapi_generator.java")},
+    ),
+    Tool(
+        "rust",
+        ("uv", "java", "cargo"),
+        # With chrono it writes times of a query with spaces, which ISO 8601 has not.
+        (_openapi_generator("rust", "useChrono=false"), ("cargo", "run", "--quiet")),
+        {"src/main.rs": _text("openapi_generator.rs"), "Cargo.toml": _CARGO},
+        by_name=True,
+    ),
+    Tool(
         "openapi-typescript",
         ("npm", "node"),
         (
-            (
-                "npm", "install", "--silent", "--no-audit", "--no-fund",
-                "openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3", "@types/node@22",
-            ),
+            _npm_install("openapi-typescript@7.13.0", "openapi-fetch@0.17.0"),
             ("npx", "openapi-typescript", "openapi.json", "-o", "schema.d.ts"),
-            (
-                "npx", "tsc", "--strict", "--noUncheckedIndexedAccess", "--module", "nodenext", "--target", "es2022",
-                "--types", "node", "check.ts",
-            ),
-            ("node", "check.js"),
+            *_COMPILED_AND_RUN,
         ),
-        {"check.ts": _text("openapi_fetch.ts"), "package.json": '{"type": "module", "private": true}'},
+        {"check.ts": _text("openapi_fetch.ts"), "package.json": _PACKAGE},
+    ),
+    Tool(
+        "orval",
+        ("npm", "node"),
+        (_npm_install("orval@8.38.0"), ("npx", "orval", "--fail-on-warnings"), *_COMPILED_AND_RUN),
+        {"check.ts": _text("orval.ts"), "package.json": _PACKAGE, "orval.config.js": _ORVAL},
     ),
     Tool(
         "pyright",

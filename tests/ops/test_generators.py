@@ -1,6 +1,6 @@
 """`ops.generators` says what it skips and what fails. The tools come from registries: `.ci/run` runs them."""
 
-from ops.generators.__main__ import _run
+from ops.generators.__main__ import _run, chosen
 from ops.generators.tools import Tool
 
 
@@ -17,3 +17,8 @@ async def test_what_a_tool_says_is_shown_when_it_fails(tmp_path, capsys):
     assert await _run(warning, tmp_path / "warning", b"{}", {})
     good = Tool("good", (), (("/bin/sh", "-c", "echo fine"),), silent="WARNING")
     assert not await _run(good, tmp_path / "good", b"{}", {})
+
+
+def test_what_takes_minutes_is_run_by_name_only():
+    assert "rust" not in [tool.name for tool in chosen([])]
+    assert [tool.name for tool in chosen(["rust", "orval"])] == ["rust", "orval"]

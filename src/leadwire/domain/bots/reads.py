@@ -110,8 +110,8 @@ async def source(workspace: str, bot_id: str, version: int) -> tuple[str, str]:
 
 async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     """A published flow. Raise NotFound."""
-    if (known := _flows.get((workspace, bot_id, version))) is not None:
-        return known
+    if (cached := _flows.get((workspace, bot_id, version))) is not None:
+        return cached
     text, _ = await source(workspace, bot_id, version)
     if len(_flows) >= _FLOWS_CACHED:
         _flows.clear()

@@ -42,7 +42,7 @@ class Talk:
         )
 
     def _take(self, heard, online):
-        address = heard.found.email if heard.needs_holder else None
+        address = heard.patch.email if heard.needs_holder else None
         turn = decide.decide(heard, self.leads.get(address), online=online)
         lead = turn.talk.lead
         if lead and (lead.version == 0 or turn.talk.lead_changed):

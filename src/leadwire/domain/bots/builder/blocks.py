@@ -44,7 +44,7 @@ def nodes(name: str, taken: Collection[str], after: str = "") -> list[dict[str, 
 
     They continue with the node `after`; without it, what would name it is left out. Raise NotFound.
     """
-    block = next((one for one in offered() if one.name == name), None)
+    block = next((block for block in offered() if block.name == name), None)
     if block is None:
         raise NotFound("There is no such block.")
     copies: list[dict[str, Any]] = tomllib.loads(block.source)["nodes"]

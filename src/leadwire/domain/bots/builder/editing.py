@@ -79,11 +79,11 @@ def add(draft: Draft, kind: str, after: str = "", way: str = "") -> tuple[Draft,
 def _fresh(draft: Draft, kind: str, onward: str) -> list[Step]:
     if kind not in KINDS:
         return blocks.nodes(kind, [other["id"] for other in steps(draft)], onward)
-    made: Step = {"type": kind, "id": _free(draft, _STEMS.get(kind, kind))}
+    node: Step = {"type": kind, "id": _free(draft, _STEMS.get(kind, kind))}
     if kind in _CONDITIONAL:
-        made[_CONDITIONAL[kind]] = [_row(_CONDITIONAL[kind])]
+        node[_CONDITIONAL[kind]] = [_row(_CONDITIONAL[kind])]
     way = next((field.name for field in fields.of(kind) if field.kind == "step" and field.required), "")
-    return [made | ({way: onward} if way and onward else {})]
+    return [node | ({way: onward} if way and onward else {})]
 
 
 def wire(draft: Draft, step_id: str, way: str, target: str) -> Draft:
@@ -96,18 +96,18 @@ def wire(draft: Draft, step_id: str, way: str, target: str) -> Draft:
     return _replaced(draft, step_id, changed)
 
 
-def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft, str]:
-    """Fill in a step's fields. Return the draft and the step's id, which `named` in `given` may change.
+def change(draft: Draft, step_id: str, values: Mapping[str, str]) -> tuple[Draft, str]:
+    """Fill in a step's fields. Return the draft and the step's id, which `named` in `values` may change.
 
     Variables that go by another name then are renamed wherever they are used.
     """
     old = step(draft, step_id)
-    new = fields.filled(fields.of(str(old.get("type"))), old, variables.with_own_field(given))
+    new = fields.filled(fields.of(str(old.get("type"))), old, variables.with_own_field(values))
     variables.match_input(old, new)
     variables.type_values(steps(draft), new)
-    wanted = given.get("named", step_id).strip() or step_id
+    wanted = values.get("named", step_id).strip() or step_id
     new["id"] = wanted if wanted == step_id or _ID.fullmatch(wanted) else variables.slug(wanted)
-    if new["id"] != step_id and any(one["id"] == new["id"] for one in steps(draft)):
+    if new["id"] != step_id and any(other["id"] == new["id"] for other in steps(draft)):
         raise Invalid(f"Another step has the name {new['id']} already.")
     fresh = [(path, target) for path, target in fields.ways(new).items() if target and target.startswith(NEW)]
     for path, _ in fresh:
@@ -122,18 +122,18 @@ def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft,
     return changed, new["id"]
 
 
-def unrepeated(draft: Draft, step_id: str, given: Mapping[str, str]) -> dict[str, str]:
+def unrepeated(draft: Draft, step_id: str, values: Mapping[str, str]) -> dict[str, str]:
     """What a form says of a step, without the new steps that this step leads to already.
 
     A form that saves itself may be sent again before its answer has come.
     """
-    found, types = dict(given), {one["id"]: one.get("type") for one in steps(draft)}
+    filled, types = dict(values), {node["id"]: node.get("type") for node in steps(draft)}
     for path, target in fields.ways(step(draft, step_id)).items():
-        if target in types and given.get(path, "").startswith(NEW):
-            kind = given[path].removeprefix(NEW)
+        if target in types and values.get(path, "").startswith(NEW):
+            kind = values[path].removeprefix(NEW)
             if types[target] == (kind if kind in KINDS else blocks.nodes(kind, ())[0]["type"]):
-                found[path] = str(target)
-    return found
+                filled[path] = str(target)
+    return filled
 
 
 def add_row(draft: Draft, step_id: str, path: str) -> Draft:
@@ -163,10 +163,10 @@ def move_row(draft: Draft, step_id: str, path: str, by: int | None) -> Draft:
     changed = deepcopy(step(draft, step_id) if step_id else draft)
     try:
         holder, name = fields.at(changed, path.rpartition("/")[0])
-        rows, place = holder[name], int(path.rpartition("/")[2])
-        row = rows.pop(place)
+        rows, index = holder[name], int(path.rpartition("/")[2])
+        row = rows.pop(index)
         if by is not None:
-            rows.insert(max(0, place + by), row)
+            rows.insert(max(0, index + by), row)
     except (KeyError, IndexError, ValueError, TypeError, AttributeError):
         raise NotFound("This is no longer there.") from None
     if not rows:
@@ -192,9 +192,9 @@ def delete(draft: Draft, step_id: str) -> Draft:
     return changed if "start" in changed or not others else {**changed, "start": others[0]["id"]}
 
 
-def settings(draft: Draft, given: Mapping[str, str]) -> Draft:
+def settings(draft: Draft, values: Mapping[str, str]) -> Draft:
     """Fill in the fields of the flow itself."""
-    return fields.filled(fields.of("flow"), draft, given)
+    return fields.filled(fields.of("flow"), draft, values)
 
 
 def _nodes(draft: Draft) -> list[Any]:
@@ -207,10 +207,10 @@ def _nodes(draft: Draft) -> list[Any]:
 def _inserted(draft: Draft, fresh: list[Step], before: Step | None) -> Draft:
     """With more steps, behind another or at the end."""
     nodes = _nodes(draft)
-    place = next((place for place, one in enumerate(nodes, 1) if one is before), len(nodes))
+    index = next((index for index, node in enumerate(nodes, 1) if node is before), len(nodes))
     if len(nodes) + len(fresh) > MAX_NODES:
         raise Invalid(f"A flow has at most {MAX_NODES} steps.")
-    return {**draft, "nodes": [*nodes[:place], *fresh, *nodes[place:]]}
+    return {**draft, "nodes": [*nodes[:index], *fresh, *nodes[index:]]}
 
 
 def _replaced(draft: Draft, step_id: str, new: Step) -> Draft:
@@ -219,12 +219,12 @@ def _replaced(draft: Draft, step_id: str, new: Step) -> Draft:
 
 
 def _free(draft: Draft, stem: str) -> str:
-    return blocks.free(stem, {one["id"] for one in steps(draft)})
+    return blocks.free(stem, {node["id"] for node in steps(draft)})
 
 
-def _onward(one: Step, way: str) -> str:
+def _onward(node: Step, way: str) -> str:
     """The step that a way leads to, if any."""
-    ways = fields.ways(one)
+    ways = fields.ways(node)
     if way not in ways:
         raise NotFound("This step has no such way on any more.")
     return ways[way] or ""
@@ -233,15 +233,15 @@ def _onward(one: Step, way: str) -> str:
 def _renamed(draft: Draft, old: str, new: str | None) -> Draft:
     """Let everything that led to the step `old` lead to `new`, or nowhere."""
 
-    def renamed(one: Step) -> Step:
-        ways = [path for path, target in fields.ways(one).items() if target == old]
-        changed = deepcopy(one) if ways else one
+    def renamed(node: Step) -> Step:
+        ways = [path for path, target in fields.ways(node).items() if target == old]
+        changed = deepcopy(node) if ways else node
         for path in ways:
             fields.lead(changed, path, new)
         return changed
 
-    found = {**draft, "nodes": [renamed(node) if isinstance(node, dict) else node for node in _nodes(draft)]}
-    if found.get("start") == old:
-        found.pop("start")
-        found |= {"start": new} if new else {}
-    return found
+    flow = {**draft, "nodes": [renamed(node) if isinstance(node, dict) else node for node in _nodes(draft)]}
+    if flow.get("start") == old:
+        flow.pop("start")
+        flow |= {"start": new} if new else {}
+    return flow

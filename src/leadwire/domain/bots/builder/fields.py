@@ -71,19 +71,19 @@ def _exits(fields: tuple[Field, ...], values: Step, prefix: str) -> Iterator[tup
         if field.kind == "step":
             yield prefix + field.name, value if isinstance(value, str) else None, field.required
         elif field.kind == "rows" and isinstance(value, list):
-            for place, row in enumerate(value):
+            for index, row in enumerate(value):
                 if isinstance(row, dict):
-                    yield from _exits(field.fields, row, f"{prefix}{field.name}/{place}/")
+                    yield from _exits(field.fields, row, f"{prefix}{field.name}/{index}/")
 
 
-def has_list(found: tuple[Field, ...], path: str) -> bool:
+def has_list(fields: tuple[Field, ...], path: str) -> bool:
     """Whether a path such as `cases/0/when/all` names a list of rows."""
     name, _, rest = path.partition("/")
-    field = next((one for one in found if one.name == name), None)
+    field = next((field for field in fields if field.name == name), None)
     if field is None or not rest:
         return field is not None and field.kind == "rows"
-    place, _, inside = rest.partition("/")
-    return has_list(field.fields, inside if field.kind == "rows" and place.isdecimal() else rest)
+    index, _, inside = rest.partition("/")
+    return has_list(field.fields, inside if field.kind == "rows" and index.isdecimal() else rest)
 
 
 def at(step: Step, path: str, *, make: bool = False) -> tuple[Any, str]:
@@ -112,7 +112,7 @@ def lead(step: Step, way: str, target: str | None) -> None:
         inside.pop(name, None)
 
 
-def filled(fields: tuple[Field, ...], old: Step, given: Mapping[str, str], prefix: str = "") -> Step:
+def filled(fields: tuple[Field, ...], old: Step, values: Mapping[str, str], prefix: str = "") -> Step:
     """An object with what a form says; what the form does not name stays. Empty fields are removed.
 
     A value that is not of its field's type is kept as a text, so that nothing typed is lost.
@@ -122,12 +122,12 @@ def filled(fields: tuple[Field, ...], old: Step, given: Mapping[str, str], prefi
         path, before = prefix + field.name, old.get(field.name)
         value: Any = before
         if field.kind == "rows":
-            value = _rows(field, before if isinstance(before, list) else [], given, path)
+            value = _rows(field, before if isinstance(before, list) else [], values, path)
         elif field.kind == "group":
-            if any(name.startswith(f"{path}/") for name in given):
-                value = filled(field.fields, before if isinstance(before, dict) else {}, given, f"{path}/")
-        elif path in given:
-            value = _value(field, given[path].replace("\r\n", "\n"), before)
+            if any(name.startswith(f"{path}/") for name in values):
+                value = filled(field.fields, before if isinstance(before, dict) else {}, values, f"{path}/")
+        elif path in values:
+            value = _value(field, values[path].replace("\r\n", "\n"), before)
         if value in (None, "", [], {}) or (value == field.default and field.name not in old):
             new.pop(field.name, None)
         else:
@@ -137,13 +137,13 @@ def filled(fields: tuple[Field, ...], old: Step, given: Mapping[str, str], prefi
     return new
 
 
-def _rows(field: Field, before: list[Any], given: Mapping[str, str], path: str) -> list[Any]:
-    matches = (_ROW.match(name, len(path) + 1) for name in given if name.startswith(f"{path}/"))
+def _rows(field: Field, before: list[Any], values: Mapping[str, str], path: str) -> list[Any]:
+    matches = (_ROW.match(name, len(path) + 1) for name in values if name.startswith(f"{path}/"))
     places = sorted({int(match[1]) for match in matches if match})[:_MOST_ROWS]
     if not places:
         return before
-    olds = {place: row for place, row in enumerate(before) if isinstance(row, dict)}
-    return [filled(field.fields, olds.get(index, {}), given, f"{path}/{index}/") for index in places]
+    olds = {index: row for index, row in enumerate(before) if isinstance(row, dict)}
+    return [filled(field.fields, olds.get(index, {}), values, f"{path}/{index}/") for index in places]
 
 
 def _value(field: Field, text: str, before: Any) -> Any:
@@ -176,7 +176,7 @@ def shown(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "\n".join(shown(one) for one in value) if isinstance(value, list) else str(value)
+    return "\n".join(shown(part) for part in value) if isinstance(value, list) else str(value)
 
 
 def _fields(model: Any) -> tuple[Field, ...]:
@@ -194,7 +194,7 @@ def _fields(model: Any) -> tuple[Field, ...]:
 
 def _field(name: str, kind: Any, required: bool, default: Any) -> Field:  # noqa: C901, PLR0911 - one line a type
     if isinstance(kind, inspect.UnionType):
-        types = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+        types = [part for part in kind.types if not isinstance(part, inspect.NoneType)]
         if len(types) > 1:
             return Field(name, "value", required, default)
         kind = types[0]
@@ -214,8 +214,8 @@ def _field(name: str, kind: Any, required: bool, default: Any) -> Field:  # noqa
             return Field(name, "number", required, default)
         case inspect.VarTupleType(item_type=inspect.StructType() as row):
             return Field(name, "rows", required, fields=_fields(row), most=kind.max_length)
-        case inspect.VarTupleType(item_type=inspect.LiteralType() as one):
-            return Field(name, "set", required, choices=tuple(map(str, one.values)))
+        case inspect.VarTupleType(item_type=inspect.LiteralType() as literal):
+            return Field(name, "set", required, choices=tuple(map(str, literal.values)))
         case inspect.VarTupleType():
             return Field(name, "lines", required, most=kind.max_length)
         case inspect.StructType():

@@ -37,9 +37,9 @@ def _rewritten(text: str, old: Draft, new: Draft) -> str:
     attempts: tuple[Callable[[str, Draft, Draft], str], ...] = (_by_pieces, _as_a_whole)
     for attempt in attempts:
         try:
-            found = attempt(text, old, new)
-            if tomllib.loads(found) == new:
-                return found
+            edited = attempt(text, old, new)
+            if tomllib.loads(edited) == new:
+                return edited
         except (TOMLKitError, tomllib.TOMLDecodeError, LookupError, TypeError, ValueError):
             continue
     return written(new)
@@ -58,14 +58,14 @@ def _by_pieces(text: str, old: Draft, new: Draft) -> str:
     if len(pieces) != len(before):
         raise LookupError
     by_place = len(before) == len(after)
-    by_id = {one["id"]: place for place, one in enumerate(before)}
+    by_id = {node["id"]: index for index, node in enumerate(before)}
     written = []
-    for place, one in enumerate(after):
-        at = place if by_place else by_id.get(one["id"])
+    for index, node in enumerate(after):
+        at = index if by_place else by_id.get(node["id"])
         if at is None:
-            written.append(_node(one) + "\n")
+            written.append(_node(node) + "\n")
         else:
-            written.append(pieces[at] if before[at] == one else _changed(pieces[at], before[at], one))
+            written.append(pieces[at] if before[at] == node else _changed(pieces[at], before[at], node))
     tops = [{name: value for name, value in flow.items() if name != "nodes"} for flow in (old, new)]
     if tops[0] != tops[1]:
         document = tomlkit.parse(head)
@@ -114,8 +114,8 @@ def _update(container: Any, old: Any, new: Any) -> None:
         if isinstance(before, dict) and isinstance(value, dict):
             _update(container[name], before, value)
         elif _alike(before, value):
-            for place, (one, other) in enumerate(zip(before, value, strict=True)):
-                _update(container[name][place], one, other)
+            for index, (row, changed) in enumerate(zip(before, value, strict=True)):
+                _update(container[name][index], row, changed)
         else:
             container[name] = _item(value)
 
@@ -123,7 +123,7 @@ def _update(container: Any, old: Any, new: Any) -> None:
 def _alike(old: Any, new: Any) -> bool:
     """Whether both are lists of as many tables."""
     lists = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
-    return lists and all(isinstance(one, dict) for one in (*old, *new))
+    return lists and all(isinstance(row, dict) for row in (*old, *new))
 
 
 def _node(node: dict[str, Any]) -> str:
@@ -146,5 +146,5 @@ def _item(value: Any) -> Item:
         return array.multiline(len(array.as_string()) > _WIDE)
     if isinstance(value, str) and "\n" in value and '"""' not in value:
         return tomlkit.string(value, multiline=True)
-    made: Item = tomlkit.item(value)
-    return made
+    item: Item = tomlkit.item(value)
+    return item

@@ -52,37 +52,37 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> list[Line]:
 def _fixed(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Where the lines stand that both texts have once: as many of them as are in the same order in both."""
     places = _once(new)
-    shared = [(place, places[text]) for text, place in _once(old).items() if text in places]
+    shared = [(line, places[text]) for text, line in _once(old).items() if text in places]
     ends: list[int] = []  # the smallest last place in `new` of an ascending chain of each length
     chains: list[int] = []  # the index in `shared` of that last member
     before: list[int] = []  # for each of `shared`, the index of its predecessor, or -1
-    for index, (_, place) in enumerate(shared):
-        length = bisect.bisect_left(ends, place)
+    for index, (_, line) in enumerate(shared):
+        length = bisect.bisect_left(ends, line)
         before.append(chains[length - 1] if length else -1)
-        ends[length : length + 1] = [place]
+        ends[length : length + 1] = [line]
         chains[length : length + 1] = [index]
-    found, index = [], chains[-1] if chains else -1
+    points, index = [], chains[-1] if chains else -1
     while index >= 0:
-        found.append(shared[index])
+        points.append(shared[index])
         index = before[index]
-    return found[::-1]
+    return points[::-1]
 
 
 def _once(lines: Sequence[str]) -> dict[str, int]:
     """The lines that stand there exactly once, in their order, and where."""
     places: dict[str, int] = {}
-    for place, text in enumerate(lines):
-        places[text] = -1 if text in places else place
-    return {text: place for text, place in places.items() if place >= 0}
+    for number, text in enumerate(lines):
+        places[text] = -1 if text in places else number
+    return {text: number for text, number in places.items() if number >= 0}
 
 
 def _shortened(lines: list[Line]) -> list[Line]:
     """Without the unchanged lines that are far from every change."""
-    changes = (place for place, (sign, _) in enumerate(lines) if sign != " ")
+    changes = (number for number, (sign, _) in enumerate(lines) if sign != " ")
     near = {beside for change in changes for beside in range(change - _CONTEXT, change + _CONTEXT + 1)}
     shortened: list[Line] = []
-    for place, line in enumerate(lines):
-        if place in near:
+    for number, line in enumerate(lines):
+        if number in near:
             shortened.append(line)
         elif not shortened or shortened[-1][0] != "@":
             shortened.append(("@", "⋯"))

@@ -14,21 +14,21 @@ _NUMBERS: Final = ("score",)
 _TRUTHS: Final = ("email_is_business", "is_open")
 
 
-def name(one: Step) -> str:
+def name(step: Step) -> str:
     """The variable that a question sets, as `flow.Ask` names it."""
-    return str(one.get("save_to") or one["id"].replace("-", "_")).rpartition(".")[2]
+    return str(step.get("save_to") or step["id"].replace("-", "_")).rpartition(".")[2]
 
 
 def slug(text: str, mark: str = "-") -> str:
-    found = _NO_LETTER.sub(mark, text.lower()).strip(mark)
-    found = found if found[:1].isalpha() else f"x{mark}{found}".rstrip(mark)
-    return found[:48].rstrip(mark)
+    word = _NO_LETTER.sub(mark, text.lower()).strip(mark)
+    word = word if word[:1].isalpha() else f"x{mark}{word}".rstrip(mark)
+    return word[:48].rstrip(mark)
 
 
-def with_own_field(given: Mapping[str, str]) -> Mapping[str, str]:
+def with_own_field(values: Mapping[str, str]) -> Mapping[str, str]:
     """With a custom field that is named in words."""
-    own = given.get("save_to_own", "").strip()
-    return {**given, "save_to": f"custom_fields.{slug(own, '_')}"} if own else given
+    own = values.get("save_to_own", "").strip()
+    return {**values, "save_to": f"custom_fields.{slug(own, '_')}"} if own else values
 
 
 def match_input(old: Step, new: Step) -> None:
@@ -49,13 +49,13 @@ def match_input(old: Step, new: Step) -> None:
 def _conditions(value: Any) -> Iterator[Step]:
     """Every condition inside a step."""
     if isinstance(value, list):
-        for one in value:
-            yield from _conditions(one)
+        for part in value:
+            yield from _conditions(part)
     elif isinstance(value, dict):
         if "var" in value or "op" in value:
             yield value
-        for one in value.values():
-            yield from _conditions(one)
+        for part in value.values():
+            yield from _conditions(part)
 
 
 def type_values(steps: Sequence[Step], new: Step) -> None:

@@ -50,7 +50,7 @@ async def create(workspace: str, name: str) -> str:
 
 async def describe(workspace: str, bot_id: str, name: str, description: str) -> None:
     """Rename a bot, and say what it is for. Raise NotFound, Invalid."""
-    if len(description) > LONGEST_DESCRIPTION or any(not one.isprintable() and one != "\n" for one in description):
+    if len(description) > LONGEST_DESCRIPTION or any(not sign.isprintable() and sign != "\n" for sign in description):
         wrong = FieldError("too_long", f"At most {LONGEST_DESCRIPTION} characters.", "/description")
         raise Invalid("This is no description.", errors=(wrong,))
     await _set(workspace, bot_id, {Bot.name: name, Bot.description: description})
@@ -68,15 +68,15 @@ async def duplicate(workspace: str, bot_id: str, name: str) -> str:
     """Add a bot with the draft, the description, the FAQ and the appearance of another, on no website yet. Return its
     id. Raise NotFound, QuotaExceeded.
     """
-    one = await reads.detail(workspace, bot_id)
+    original = await reads.detail(workspace, bot_id)
     async with db.transaction():
         copy = await create(workspace, name)
-        await describe(workspace, copy, name, one.description)
-        await set_look(workspace, copy, await reads.look(workspace, bot_id), one.color)
+        await describe(workspace, copy, name, original.description)
+        await set_look(workspace, copy, await reads.look(workspace, bot_id), original.color)
         for entry in await reads.faq(workspace, bot_id):
             await add_faq_entry(workspace, copy, entry.question, entry.answer)
-        if one.draft is not None:
-            await drafts.keep(workspace, copy, one.draft)
+        if original.draft is not None:
+            await drafts.keep(workspace, copy, original.draft)
     return copy
 
 
@@ -91,11 +91,11 @@ async def usable(workspace: str, bot_id: str, draft: str | None = None) -> str:
 
     What is live already may stay so, though rules may have become stricter since.
     """
-    one = await reads.detail(workspace, bot_id)
-    draft = one.draft if draft is None else draft
+    bot = await reads.detail(workspace, bot_id)
+    draft = bot.draft if draft is None else draft
     if draft is None:
         raise Conflict("There is no draft to publish.", code="no_draft")
-    published = one.published_version
+    published = bot.published_version
     if not published or draft != (await reads.source(workspace, bot_id, published))[0]:
         await cpu_work.of_text(draft, parse, draft)
     return draft
@@ -136,9 +136,9 @@ async def rollback(workspace: str, bot_id: str, version: int) -> None:
 async def set_origins(workspace: str, bot_id: str, origins: Sequence[str]) -> None:
     """Set which websites (`https://example.com`; `*`: any) may show a bot. Raise NotFound, Invalid."""
     faults = [
-        FieldError("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
-        for one in origins
-        if one != "*" and not _is_origin(one)
+        FieldError("wrong_value", f"{origin[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
+        for origin in origins
+        if origin != "*" and not _is_origin(origin)
     ]
     if len(origins) > MAX_ORIGINS:
         faults.append(FieldError("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))

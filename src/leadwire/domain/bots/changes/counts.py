@@ -65,8 +65,8 @@ def went(bot_id: str, before: Sequence[str], after: Sequence[str]) -> None:
 
 def _origin(source: Source) -> list[tuple[Kind, str]]:
     """The website that led there, without `www.`, and the campaign if there is one."""
-    found: list[tuple[Kind, str]] = [("source", _website(source.referrer) or DIRECT)]
-    return [*found, ("campaign", source.campaign)] if source.campaign else found
+    counts: list[tuple[Kind, str]] = [("source", _website(source.referrer) or DIRECT)]
+    return [*counts, ("campaign", source.campaign)] if source.campaign else counts
 
 
 def _website(url: str | None) -> str:

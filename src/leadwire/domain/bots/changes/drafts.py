@@ -116,11 +116,11 @@ def _edited(old: Draft, change: Edit, seen: tuple[str, str] | None) -> Draft:
         raise DEEP from None
 
 
-def _authors(known: Mapping[str, str], old: Draft, new: Draft, by: str) -> dict[str, str]:
+def _authors(authors: Mapping[str, str], old: Draft, new: Draft, by: str) -> dict[str, str]:
     """Who changed each step last, once `by` has turned `old` into `new`."""
     before = {step["id"]: step for step in editing.steps(old)}
     return {
         step["id"]: author
         for step in editing.steps(new)
-        if (author := known.get(step["id"], "") if before.get(step["id"]) == step else by)
+        if (author := authors.get(step["id"], "") if before.get(step["id"]) == step else by)
     }

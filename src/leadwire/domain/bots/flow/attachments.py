@@ -43,14 +43,14 @@ def shown(message: str, nodes: Iterable[object]) -> Shown | None:
 def for_widget(messages: list[StoredMessage], nodes: Iterable[object]) -> list[StoredMessage]:
     """The messages, each with its image and links if one of the bot's `nodes` has sent it with some."""
     ends = _ends(nodes)
-    found = ((message, _shown(message.content, ends) if message.role == "bot" else None) for message in messages)
-    return [ShownMessage(**structs.asdict(one), parts=parts) if parts else one for one, parts in found]
+    pairs = ((message, _shown(message.content, ends) if message.role == "bot" else None) for message in messages)
+    return [ShownMessage(**structs.asdict(message), parts=parts) if parts else message for message, parts in pairs]
 
 
 def _shown(message: str, ends: list[tuple[str, object]]) -> Shown | None:
     if not (fitting := [(len(end), node) for end, node in ends if message.endswith(end)]):
         return None
-    size, node = max(fitting, key=lambda one: one[0])  # the lines of one node may end with those of another
+    size, node = max(fitting, key=lambda fit: fit[0])  # the lines of one node may end with those of another
     return Shown(message[:-size], getattr(node, "image", None), getattr(node, "links", ()))
 
 
@@ -62,7 +62,8 @@ def _lines(node: object) -> str:
     image: Image | None = getattr(node, "image", None)
     links: tuple[Link, ...] = getattr(node, "links", ())
     return "\n".join(
-        [f"{one.alt}: {one.url}" for one in (image,) if one] + [f"{link.label}: {link.url}" for link in links]
+        [f"{picture.alt}: {picture.url}" for picture in (image,) if picture]
+        + [f"{link.label}: {link.url}" for link in links]
     )
 
 
@@ -79,7 +80,7 @@ def fault(address: str) -> str:
         host, plain = parts.hostname or "", parts.port != 0 and parts.username is None
     except ValueError:
         host, plain = "", False
-    if any(not "!" <= one <= "~" or one in _BREAKING for one in address):
+    if any(not "!" <= character <= "~" or character in _BREAKING for character in address):
         plain = False
     if plain and address.startswith("https://") and "." in host.strip("."):
         return ""

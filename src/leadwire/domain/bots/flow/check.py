@@ -43,20 +43,20 @@ _GRAPH: Final = {
 def errors_of(flow: Flow) -> list[FlowError]:
     """Every fault of a flow: of the whole, then of each node in their order."""
     flaws = list(_whole(flow))
-    places = {node.id: place for place, node in reversed(list(enumerate(flow.nodes)))}
+    places = {node.id: index for index, node in reversed(list(enumerate(flow.nodes)))}
     variables = {node.variable for node in flow.nodes if isinstance(node, Ask)} | DERIVED
-    for place, node in enumerate(flow.nodes):
+    for index, node in enumerate(flow.nodes):
         faults = [*_links(node, places), *_input(node), *_conditions(node, variables), *_texts(node, variables)]
         faults += _addresses(node)
-        if places[node.id] != place:
+        if places[node.id] != index:
             faults.insert(0, ("duplicate_id", "Another step has this name already.", "id"))
-        flaws += (FlowError(code, text, ("nodes", place, *path), node.id) for code, text, *path in faults)
+        flaws += (FlowError(code, text, ("nodes", index, *path), node.id) for code, text, *path in faults)
     if flaws:  # a graph with holes has no shape to speak of
         return flaws
     shape = _shape(flow)
     return [
-        FlowError(code, message, ("nodes", place, "id"), node.id)
-        for place, node in enumerate(flow.nodes)
+        FlowError(code, message, ("nodes", index, "id"), node.id)
+        for index, node in enumerate(flow.nodes)
         for code, message in _GRAPH.items()
         if node.id in shape[code]
     ]
@@ -77,9 +77,9 @@ def _whole(flow: Flow) -> Iterator[FlowError]:
             yield FlowError("save_to", f"{name} and custom_fields.{name} would be the same variable.", ("nodes",))
 
 
-def _links(node: AnyNode, known: Collection[str]) -> Iterator[_Fault]:
+def _links(node: AnyNode, ids: Collection[str]) -> Iterator[_Fault]:
     for field, target in targets(node):
-        if target not in known:
+        if target not in ids:
             yield "unknown_node", f"This leads to a step that is not there: '{target}'.", field
 
 
@@ -120,8 +120,10 @@ def _addresses(node: AnyNode) -> Iterator[_Fault]:
     if isinstance(node, End) and node.text is None and (node.image or node.links):
         yield "text", "An image or a link needs a text.", "image" if node.image else "links"
     named = [("image/url", node.image.url)] if node.image else []
-    named += [(f"links/{place}/url", one.url) for place, one in enumerate(node.links)]
-    named += [(f"options/{place}/url", one.url) for place, one in enumerate(getattr(node, "options", ())) if one.url]
+    named += [(f"links/{index}/url", link.url) for index, link in enumerate(node.links)]
+    named += [
+        (f"options/{index}/url", option.url) for index, option in enumerate(getattr(node, "options", ())) if option.url
+    ]
     consents = isinstance(node, Ask) and node.asks_consent
     for field, address in named:
         if wrong := attachments.fault(address):
@@ -134,15 +136,17 @@ def _conditions(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
     field = "cases" if isinstance(node, Branch) else "rules"
     for number, part in enumerate(getattr(node, field, ())):
         conditions = [
-            (name, place, one) for name in ("all", "any") for place, one in enumerate(getattr(part.when, name))
+            (name, index, condition)
+            for name in ("all", "any")
+            for index, condition in enumerate(getattr(part.when, name))
         ]
         if not conditions:
             yield "condition", "Add a condition: without one this is never true.", field, number, "when"
-        for name, place, condition in conditions:
+        for name, index, condition in conditions:
             if condition.var not in variables:
-                yield "condition", _unset(condition.var, variables), field, number, "when", name, place, "var"
+                yield "condition", _unset(condition.var, variables), field, number, "when", name, index, "var"
             elif wrong := _wrong(condition):
-                yield "condition", wrong, field, number, "when", name, place, "value"
+                yield "condition", wrong, field, number, "when", name, index, "value"
     if isinstance(node, Score) and len({rule.label for rule in node.rules}) < len(node.rules):
         yield "duplicate_label", "Two rules have the same reason.", "rules"
 
@@ -201,11 +205,11 @@ def _reached(ways: dict[str, list[str]], first: list[str]) -> set[str]:
 def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
     """Where a node can lead: (the field that says so, the id it names)."""
     if isinstance(node, Branch):
-        yield from ((f"cases/{place}/next", case.next) for place, case in enumerate(node.cases))
+        yield from ((f"cases/{index}/next", case.next) for index, case in enumerate(node.cases))
         yield "otherwise", node.otherwise
         return
     if isinstance(node, Ask):
-        yield from ((f"options/{place}/next", one.next) for place, one in enumerate(node.options) if one.next)
+        yield from ((f"options/{index}/next", option.next) for index, option in enumerate(node.options) if option.next)
     for field in ("next", "on_fail", "on_fallback"):
         if (target := getattr(node, field, None)) is not None:
             yield field, target

@@ -22,23 +22,23 @@ _SLOT: Final = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*(?:\|([^{}|]*))?\}\}")
 _LONGEST: Final = 200  # characters of one value
 
 
-def holds(when: When, known: Mapping[str, Scalar]) -> bool:
+def holds(when: When, variables: Mapping[str, Scalar]) -> bool:
     """Whether every condition of `all` is true, and one of `any` if there are some."""
-    return all(_true(condition, known) for condition in when.all) and (
-        not when.any or any(_true(condition, known) for condition in when.any)
+    return all(_true(condition, variables) for condition in when.all) and (
+        not when.any or any(_true(condition, variables) for condition in when.any)
     )
 
 
 # A forgotten operator fails the type check, and a turn, and is never just false.
-def _true(condition: Condition, known: Mapping[str, Scalar]) -> bool:  # noqa: PLR0911 - one line an operator
-    value, wanted, op = known.get(condition.var), condition.value, condition.op
+def _true(condition: Condition, variables: Mapping[str, Scalar]) -> bool:  # noqa: PLR0911 - one line an operator
+    value, wanted, op = variables.get(condition.var), condition.value, condition.op
     match op:
         case "eq":
             return _same(value, wanted)
         case "ne":
             return not _same(value, wanted)
         case "in":
-            return isinstance(wanted, tuple) and any(_same(value, one) for one in wanted)
+            return isinstance(wanted, tuple) and any(_same(value, choice) for choice in wanted)
         case "is_set":
             return value is not None
         case "not_set":

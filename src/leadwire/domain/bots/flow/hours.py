@@ -52,7 +52,7 @@ def next_open(flow: Flow, now: datetime) -> datetime | None:
             for start, _ in _spans(flow, day)
             for fold in (0, 1)
         ]
-        if later := [one for one in starts if one.astimezone(UTC) > now]:
+        if later := [start for start in starts if start.astimezone(UTC) > now]:
             return min(later, key=datetime.timestamp)
     return None
 
@@ -83,13 +83,16 @@ def faults(flow: Flow) -> Iterator[tuple[str, str]]:
     """What is wrong with the opening hours of a flow: its field, and the reason."""
     if flow.timezone not in zones():
         yield "timezone", f"'{flow.timezone}' is no time zone. Write one such as Europe/Berlin."
-    for place, one in enumerate(flow.hours):
-        if wrong := [text for text in (one.opens, one.closes) if not _TIME.fullmatch(text)]:
-            yield f"hours/{place}", f"'{wrong[0]}' is no time. Write one such as 09:00."
-        elif _minutes(one.opens) >= _minutes(one.closes):
-            yield f"hours/{place}", f"It closes at {one.closes} and opens at {one.opens}. Split hours at midnight."
-        elif _overlaps(one, flow.hours[:place]):
-            yield f"hours/{place}", "These hours overlap with others of the same day."
+    for index, period in enumerate(flow.hours):
+        if wrong := [text for text in (period.opens, period.closes) if not _TIME.fullmatch(text)]:
+            yield f"hours/{index}", f"'{wrong[0]}' is no time. Write one such as 09:00."
+        elif _minutes(period.opens) >= _minutes(period.closes):
+            yield (
+                f"hours/{index}",
+                f"It closes at {period.closes} and opens at {period.opens}. Split hours at midnight.",
+            )
+        elif _overlaps(period, flow.hours[:index]):
+            yield f"hours/{index}", "These hours overlap with others of the same day."
     for text in flow.closed_on:
         if not is_date(text):
             yield "closed_on", f"'{text}' is no date. Write one such as 2026-12-25."
@@ -139,18 +142,18 @@ def read_date(flow: Flow, ask: Ask, text: str) -> str:
     """
     if (match := _TYPED.fullmatch(text.strip())) is None:
         raise ValueError("no date")
-    one, sign, two, three = int(match[1]), match[2].strip(), int(match[3]), int(match[4])
+    first, sign, second, third = int(match[1]), match[2].strip(), int(match[3]), int(match[4])
     locale = "" if sign == "." else flow.locale
-    if one in _YEARS:
-        day = date(one, two, three)
-    elif locale == "en-US" or (locale == "en" and two > _MONTHS):
-        day = date(three, one, two)
-    elif locale == "en" and one <= _MONTHS and one != two:
+    if first in _YEARS:
+        day = date(first, second, third)
+    elif locale == "en-US" or (locale == "en" and second > _MONTHS):
+        day = date(third, first, second)
+    elif locale == "en" and first <= _MONTHS and first != second:
         raise ValueError("the month or the day may be first")
     else:
-        day = date(three, two, one)
-    first, last = limits(flow, ask)
-    if not first <= day <= last:
+        day = date(third, second, first)
+    earliest, latest = limits(flow, ask)
+    if not earliest <= day <= latest:
         raise ValueError("out of range")
     return day.isoformat()
 

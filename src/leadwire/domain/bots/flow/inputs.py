@@ -55,9 +55,9 @@ def option(ask: Ask, text: str) -> Option | None:
     """The option that is meant: by its value, its label, or its number."""
     wanted = text.strip().casefold()
     for meaning in ("value_or_label", "label"):
-        for one in ask.options:
-            if getattr(one, meaning).casefold() == wanted:
-                return one
+        for choice in ask.options:
+            if getattr(choice, meaning).casefold() == wanted:
+                return choice
     number = int(wanted[:3]) if wanted.isascii() and wanted.isdigit() else 0
     return ask.options[number - 1] if 1 <= number <= len(ask.options) else None
 

@@ -121,13 +121,13 @@ def _too_deep(text: str) -> tuple[int, str] | None:
 
     It is found without parsing the text: parsers take time that grows with the square of it.
     """
-    bare = _STRINGS.sub(lambda found: "" if found[0][0] == "#" else '"' + "\n" * found[0].count("\n"), text)
-    found = [(place, f"At most {_MOST_BRACKETS} brackets inside each other.") for place in _too_many(bare)]
-    found += [(key.start(), f"A key has at most {_MOST_PARTS} parts.") for key in [_LONG_KEY.search(bare)] if key]
-    if not found:
+    bare = _STRINGS.sub(lambda match: "" if match[0][0] == "#" else '"' + "\n" * match[0].count("\n"), text)
+    faults = [(offset, f"At most {_MOST_BRACKETS} brackets inside each other.") for offset in _too_many(bare)]
+    faults += [(key.start(), f"A key has at most {_MOST_PARTS} parts.") for key in [_LONG_KEY.search(bare)] if key]
+    if not faults:
         return None
-    place, says = min(found)
-    return bare.count("\n", 0, place) + 1, says
+    offset, says = min(faults)
+    return bare.count("\n", 0, offset) + 1, says
 
 
 def _too_many(bare: str) -> list[int]:
@@ -146,7 +146,7 @@ def is_json(text: str) -> bool:
 
 def without_long_strings(text: str) -> str:
     """TOML, which `read` has accepted, with its strings of several lines emptied, line by line as before."""
-    return _QUOTED.sub(lambda found: '""' + "\n" * found[0].count("\n") if found[1] else found[0], text)
+    return _QUOTED.sub(lambda match: '""' + "\n" * match[0].count("\n") if match[1] else match[0], text)
 
 
 def _placed(flaws: list[FlowError], lines: _Lines) -> list[FlowError]:
@@ -164,14 +164,14 @@ def _toml_lines(text: str) -> _Lines:
     """The lines of top-level keys, of `[[nodes]]` and of the keys in them."""
     bare = without_long_strings(text)
     lines: _Lines = {}
-    place, prefix = -1, ()  # type: int, tuple[str | int, ...]
+    index, prefix = -1, ()  # type: int, tuple[str | int, ...]
     for number, line in enumerate(bare.split("\n"), 1):
         if NODE.match(line):
-            place += 1
-            prefix = ("nodes", place)
+            index += 1
+            prefix = ("nodes", index)
             lines[prefix] = number
         elif (table := _OTHER_TABLE.match(line)) and "=" not in line:
-            prefix = ("nodes", place, *table[1].split(".")[-1:]) if place >= 0 else (table[1],)
+            prefix = ("nodes", index, *table[1].split(".")[-1:]) if index >= 0 else (table[1],)
             lines.setdefault(prefix, number)
         elif key := _KEY.match(line):
             lines.setdefault((*prefix, key[1]), number)

@@ -28,19 +28,19 @@ def faults(raw: dict[str, Any]) -> list[FlowError]:
     flaws = _members(raw, Flow, (), None, "nodes")
     if not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_NODES:
         return [*flaws, FlowError("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
-    for place, node in enumerate(nodes):
-        flaws += _node_flaws(node, place)
+    for index, node in enumerate(nodes):
+        flaws += _node_flaws(node, index)
     return flaws
 
 
-def _node_flaws(node: Any, place: int) -> list[FlowError]:
-    path = ("nodes", place)
+def _node_flaws(node: Any, index: int) -> list[FlowError]:
+    path = ("nodes", index)
     if not isinstance(node, Mapping):
         return [FlowError("wrong_type", "A node is a table.", path)]
     name, kind = (text if isinstance(text := node.get(key), str) else None for key in ("id", "type"))
     if (model := KINDS.get(kind or "")) is None:
-        given = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
-        return [FlowError("type", f"{given}. There are: {', '.join(KINDS)}.", (*path, "type"), name)]
+        problem = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
+        return [FlowError("type", f"{problem}. There are: {', '.join(KINDS)}.", (*path, "type"), name)]
     return _members(node, model, path, name, "type")
 
 
@@ -69,13 +69,13 @@ def _value(raw: Any, kind: Any, path: _Path, node: str | None) -> list[FlowError
     else:
         return []
     model = inspect.type_info(kind)
-    for one in model.types if isinstance(model, inspect.UnionType) else (model,):
-        shape = one.type if isinstance(one, inspect.Metadata) else one
+    for member in model.types if isinstance(model, inspect.UnionType) else (model,):
+        shape = member.type if isinstance(member, inspect.Metadata) else member
         if isinstance(shape, inspect.StructType) and isinstance(raw, Mapping):
             return _members(raw, shape.cls, path, node)
         if isinstance(shape, inspect.VarTupleType) and isinstance(shape.item_type, inspect.StructType) and inside:
             row = shape.item_type.cls
-            return [flaw for place, each in enumerate(raw) for flaw in _value(each, row, (*path, place), node)]
+            return [flaw for index, each in enumerate(raw) for flaw in _value(each, row, (*path, index), node)]
         if isinstance(shape, inspect.VarTupleType) and inside:
             shape = shape.item_type
         if isinstance(shape, inspect.LiteralType):
@@ -89,16 +89,16 @@ def _named(path: _Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inside).removeprefix(".")
 
 
-def others(raw: dict[str, Any], found: list[FlowError]) -> list[FlowError]:
+def others(raw: dict[str, Any], flaws: list[FlowError]) -> list[FlowError]:
     """What else is wrong with data with these faults of shape: whatever is well formed is checked as a flow is.
 
     A stand-in takes the place of a member that is not. It leads nowhere, so the graph is not looked at.
     """
-    told = {_member(flaw.path) for flaw in found}
+    told = {_member(flaw.path) for flaw in flaws}
     if ("nodes",) in told:
         return []
     head = {name: value for name, value in raw.items() if (name,) not in told}
-    nodes = [_completed(node, place, told) for place, node in enumerate(raw["nodes"])]
+    nodes = [_completed(node, index, told) for index, node in enumerate(raw["nodes"])]
     flow = msgspec.convert({"format": 1, "start": "start", **head, "nodes": nodes}, Flow)
     told |= {(*path[:2], name) for path in told if path[2:] in (("input",), ("options",)) for name in _BY_INPUT}
     return [flaw for flaw in errors_of(flow) if not told.intersection(_around(flaw.path))]
@@ -114,10 +114,10 @@ def _around(path: _Path) -> tuple[_Path, ...]:
     return _member(path), path[:2], (*path[:2], "type")
 
 
-def _completed(node: Any, place: int, told: set[_Path]) -> dict[str, Any]:
+def _completed(node: Any, index: int, told: set[_Path]) -> dict[str, Any]:
     """A node without the members that have faults, and with others where it needs them."""
-    path = ("nodes", place)
+    path = ("nodes", index)
     whole = isinstance(node, Mapping) and (*path, "type") not in told
     kept = {key: value for key, value in node.items() if (*path, key) not in told} if whole else {"type": "say"}
     needed = (field.name for field in msgspec.structs.fields(KINDS[kept["type"]]) if field.required)
-    return {name: _STAND_INS.get(name, f"node-{place}") for name in needed} | kept
+    return {name: _STAND_INS.get(name, f"node-{index}") for name in needed} | kept

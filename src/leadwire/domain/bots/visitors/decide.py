@@ -42,7 +42,7 @@ class Heard(Struct, frozen=True):
     """What is new of the visitor, by lead field."""
     tells: bool
     """Whether anything is to be kept of them: answers, points, or what the page tells."""
-    found: LeadPatch | None
+    patch: LeadPatch | None
     """Everything that they have said of themselves so far; None while they cannot be reached."""
     failure: Exception | None = None
     """Why the bot has failed."""
@@ -56,7 +56,7 @@ class Heard(Struct, frozen=True):
     @property
     def needs_holder(self) -> bool:
         """Whether somebody else may have the address that the visitor gave."""
-        return self.tells and self.found is not None and (self.own is None or "email" in self.answers)
+        return self.tells and self.patch is not None and (self.own is None or "email" in self.answers)
 
     @property
     def needs_person(self) -> bool:
@@ -85,40 +85,40 @@ def hear(
     """Hear a visitor's message. The greeting's come first. `answer` as for `engine.step`; `page` is what the page tells
     of the visitor.
     """
-    known = structs.replace(session.state, variables=added(session.state.variables, page or {}))
+    before = structs.replace(session.state, variables=added(session.state.variables, page or {}))
     if session.status == "handoff":  # a person answers, not the bot
         email = _address(user.content)
         if email is None or _is_reachable(plan) or plan.row["assigned_to"]:
-            return heard(session, plan, known, [user])
+            return heard(session, plan, before, [user])
         thanks = Reply(session.flow.away_thanks_text)
-        return heard(session, plan, known, [structs.replace(user, answers="email"), thanks, Saved("email", email)])
+        return heard(session, plan, before, [structs.replace(user, answers="email"), thanks, Saved("email", email)])
     try:
-        state, effects = engine.step(session.flow, known, user.content, answer)
+        state, effects = engine.step(session.flow, before, user.content, answer)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
         steps = [*greeting, user, Reply(session.flow.failure_text), HandedOff("the bot failed")]
-        return structs.replace(heard(session, plan, known, steps), failure=error)
-    asked = engine.waiting(session.flow, session.state)
-    if isinstance(asked, Ask):
-        chosen = inputs.option(asked, user.content)
+        return structs.replace(heard(session, plan, before, steps), failure=error)
+    question = engine.waiting(session.flow, session.state)
+    if isinstance(question, Ask):
+        chosen = inputs.option(question, user.content)
         content = chosen.label if chosen else user.content
-        user = structs.replace(user, content=content, answers=asked.save_to or asked.id)
+        user = structs.replace(user, content=content, answers=question.save_to or question.id)
     return heard(session, plan, state, [*greeting, user, *effects])
 
 
 def heard(session: VisitorSession, plan: Plan, state: State, steps: Sequence[NewMessage | Effect]) -> Heard:
     """What the flow says by itself, or to a message."""
-    answers = {one.field: one.value for one in steps if isinstance(one, Saved) and one.field}
+    answers = {step.field: step.value for step in steps if isinstance(step, Saved) and step.field}
     page, person, before = attributes(state.variables), vouched(state.variables), session.state.variables
     # What the website vouches for comes before answers.
     answers = {field: value for field, value in answers.items() if field not in person}
     if person != vouched(before):
         answers |= person
-    tells = bool(answers) or any(isinstance(one, Scored) for one in steps) or page != attributes(before)
-    asks = {one.variable: one.save_to for one in session.flow.nodes if isinstance(one, Ask) and one.save_to}
-    known = {field: state.variables[name] for name, field in asks.items() if name in state.variables} | answers
-    known |= {field: value for field, value in page.items() if field not in known} | person
-    found = _patch(known, state.score) if known.keys() & {"email", "phone"} else None
-    return Heard(session, plan, state, tuple(steps), answers, tells, found)
+    tells = bool(answers) or any(isinstance(step, Scored) for step in steps) or page != attributes(before)
+    asks = {node.variable: node.save_to for node in session.flow.nodes if isinstance(node, Ask) and node.save_to}
+    values = {field: state.variables[name] for name, field in asks.items() if name in state.variables} | answers
+    values |= {field: value for field, value in page.items() if field not in values} | person
+    patch = _patch(values, state.score) if values.keys() & {"email", "phone"} else None
+    return Heard(session, plan, state, tuple(steps), answers, tells, patch)
 
 
 def decide(heard: Heard, holder: StoredLead | None, *, online: bool) -> TurnPlan:
@@ -126,9 +126,11 @@ def decide(heard: Heard, holder: StoredLead | None, *, online: bool) -> TurnPlan
     open. Raise as `plan.say`.
     """
     session, state, steps = heard.session, heard.state, heard.steps
-    person = {one.field: one.value for one in steps if isinstance(one, Saved) and one.field} | vouched(state.variables)
+    person = {step.field: step.value for step in steps if isinstance(step, Saved) and step.field} | vouched(
+        state.variables
+    )
     told = Told(state.variables, _text(person.get("email")), _text(person.get("name")))
-    plan = planning.say(heard.plan, [_message(one) for one in steps if isinstance(one, NewMessage | Reply)], told)
+    plan = planning.say(heard.plan, [_message(step) for step in steps if isinstance(step, NewMessage | Reply)], told)
     plan = _save(plan, heard, holder)
     for step in steps:
         if isinstance(step, HandedOff) and plan.row["status"] == "active":
@@ -141,8 +143,8 @@ def decide(heard: Heard, holder: StoredLead | None, *, online: bool) -> TurnPlan
         session, status=plan.row["status"], state=state, lead_id=plan.row["lead_id"],
         has_email=plan.row["lead_id"] is not None and plan.row["visitor_email"] is not None,
     )  # fmt: skip
-    consented = tuple(one for one in steps if isinstance(one, Consented))
-    return TurnPlan(session, after, plan, tuple(one for one in steps if isinstance(one, Scored)), consented)
+    consented = tuple(step for step in steps if isinstance(step, Consented))
+    return TurnPlan(session, after, plan, tuple(step for step in steps if isinstance(step, Scored)), consented)
 
 
 def _save(plan: Plan, heard: Heard, holder: StoredLead | None) -> Plan:
@@ -156,7 +158,7 @@ def _save(plan: Plan, heard: Heard, holder: StoredLead | None) -> Plan:
     own = heard.own
     if own and (holder is None or holder.lead.id == own.lead.id):
         return planning.correct(plan, own, _correction(heard, own.lead))
-    return planning.capture(plan, heard.found, holder) if heard.found else plan
+    return planning.capture(plan, heard.patch, holder) if heard.patch else plan
 
 
 def _correction(heard: Heard, lead: Lead) -> LeadPatch:
@@ -164,7 +166,7 @@ def _correction(heard: Heard, lead: Lead) -> LeadPatch:
     before, page = attributes(heard.session.state.variables), attributes(heard.state.variables)
     present = {CUSTOM + name: value for name, value in custom_fields(lead).items()}
     fresh = {k: v for k, v in page.items() if v != before.get(k) and present.get(k, before.get(k)) == before.get(k)}
-    points = sum(one.points for one in heard.steps if isinstance(one, Scored))
+    points = sum(step.points for step in heard.steps if isinstance(step, Scored))
     return _patch(heard.answers | {k: v for k, v in fresh.items() if k not in heard.answers}, lead.score + points, lead)
 
 
@@ -178,9 +180,9 @@ def _message(step: NewMessage | Reply) -> NewMessage:
 def _away(session: VisitorSession, plan: Plan) -> NewMessage:
     """What the bot says to a visitor who waits while nobody has the inbox open."""
     text = session.flow.away_known_text if _is_reachable(plan) else session.flow.away_text
-    known = hours.variables(session.flow, plan.at)
-    if "next_open" in known:
-        text = f"{text} {fill(session.flow.back_text, known)}"[:MAX_TEXT]
+    variables = hours.variables(session.flow, plan.at)
+    if "next_open" in variables:
+        text = f"{text} {fill(session.flow.back_text, variables)}"[:MAX_TEXT]
     return NewMessage(role="bot", content=text)
 
 

@@ -47,15 +47,15 @@ _BEST: Final = load(__file__)["best"]
 
 async def answer(question: Question) -> str | None:
     """The answer of the entry that fits best."""
-    found = await matching(question, 1)
-    return found[0][1] if found else None
+    answers = await matching(question, 1)
+    return answers[0][1] if answers else None
 
 
 async def matching(question: Question, most: int) -> list[tuple[str, str]]:
     """The entries that fit a question best: their questions and answers."""
-    place = {"workspace": question.workspace, "bot": question.bot_id}
-    found = await _BEST.rows(**place, text=question.text.replace("\0", " "), most=most, words=_MOST_WORDS)
-    return [(row["question"], row["answer"]) for row in found]
+    keys = {"workspace": question.workspace, "bot": question.bot_id}
+    rows = await _BEST.rows(**keys, text=question.text.replace("\0", " "), most=most, words=_MOST_WORDS)
+    return [(row["question"], row["answer"]) for row in rows]
 
 
 class Model:
@@ -78,13 +78,13 @@ class Model:
         facts = await matching(question, _ENTRIES)
         if not facts:
             return None
-        known = [{"question": asked, "answer": reply} for asked, reply in facts]
+        knowledge = [{"question": text, "answer": reply} for text, reply in facts]
         body: dict[str, Any] = {
             "model": self._settings.model_name,
             "temperature": 0,
             "max_tokens": 300,
             "messages": [
-                {"role": "system", "content": _RULES + json.dumps(known, ensure_ascii=False)},
+                {"role": "system", "content": _RULES + json.dumps(knowledge, ensure_ascii=False)},
                 {"role": "user", "content": question.text},
             ],
         }

@@ -31,23 +31,23 @@ class Vouched(Struct, frozen=True, kw_only=True):
         return "\n".join((bot_id, str(self.expires), self.email, self.user_id, self.name))
 
 
-async def verified(bot_id: str, given: Vouched) -> dict[str, str]:
+async def verified(bot_id: str, claims: Vouched) -> dict[str, str]:
     """The variables that tell who the visitor is. Raise InsufficientScope when that is not proven."""
     sealed = await reads.identity_secret(bot_id)
     if sealed is None:
         raise _refused("The bot has no secret to sign with.")
     secret = secret_box.get().open(sealed, secret_box.place(Bot.identity_secret, bot_id))
-    right = hmac.new(secret.encode(), given.signed(bot_id).encode(), hashlib.sha256).hexdigest()
-    if not hmac.compare_digest(right.encode(), given.signature.encode()):
+    right = hmac.new(secret.encode(), claims.signed(bot_id).encode(), hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(right.encode(), claims.signature.encode()):
         raise _refused("The signature was not made of these values with the bot's secret.")
-    if not 0 < given.expires - clock.now().timestamp() <= _LONGEST:
+    if not 0 < claims.expires - clock.now().timestamp() <= _LONGEST:
         raise _refused("The signature has expired, or does so in more than a day.")
     try:
-        email = given.email and identity.email(given.email)
+        email = claims.email and identity.email(claims.email)
     except ValueError as error:
         raise _refused(str(error)) from error
-    person = {"email": email, "user_id": given.user_id, "name": given.name}
-    if not (email or given.user_id):
+    person = {"email": email, "user_id": claims.user_id, "name": claims.name}
+    if not (email or claims.user_id):
         raise _refused("A person needs an e-mail address or an id.")
     return {f"{VERIFIED}{name}": value for name, value in person.items() if value}
 

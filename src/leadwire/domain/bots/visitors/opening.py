@@ -46,7 +46,7 @@ class BotConfig(Struct, frozen=True, omit_defaults=True):
 def opening(bot_id: str, flow: Flow, color: str, look: Look, accepted: str = "") -> BotConfig:
     """All that a widget needs; `accepted` is the browser's Accept-Language."""
     state, effects = engine.begin(flow)
-    texts = [one.text for one in effects if isinstance(one, engine.Reply)]
+    texts = [effect.text for effect in effects if isinstance(effect, engine.Reply)]
     greeting = [Greeting(text, attachments.shown(text, flow.nodes)) for text in texts]
     spoken = language(look, flow.locale, accepted)
     said = WORDS.get(_primary(spoken), {})
@@ -69,8 +69,8 @@ def language(look: Look, locale: str, accepted: str) -> str:
     """The language of the widget's own words, for a flow in `locale`."""
     if look.language != "browser":
         return locale if look.language == "flow" else look.language
-    asked = (_primary(part.strip().partition(";")[0]) for part in accepted[:500].split(","))
-    return next((one for one in asked if one in LANGUAGES), locale)
+    wanted = (_primary(part.strip().partition(";")[0]) for part in accepted[:500].split(","))
+    return next((language for language in wanted if language in LANGUAGES), locale)
 
 
 def _primary(locale: str) -> str:

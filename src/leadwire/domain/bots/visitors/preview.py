@@ -34,8 +34,8 @@ async def run(
     state, effects = engine.begin(flow)
     steps: list[str | Effect] = [*effects]  # what the visitor says, and what follows
     for text in messages[:MOST_LINES]:
-        asked = engine.waiting(flow, state)
-        chosen = option(asked, text) if isinstance(asked, Ask) else None
+        question = engine.waiting(flow, state)
+        chosen = option(question, text) if isinstance(question, Ask) else None
         steps.append(chosen.label if chosen else text)
         if _status(steps) == "active":  # else a person would answer
             is_question = engine.questions(flow, state, text)
@@ -49,14 +49,16 @@ async def run(
     session = VisitorSession(workspace, "trial", bot_id, flow, _status(steps), state, None, known)
     at = clock.iso(clock.now())
     said: list[tuple[Role, str]] = [
-        ("user", one) if isinstance(one, str) else ("bot", one.text) for one in steps if isinstance(one, str | Reply)
+        ("user", step) if isinstance(step, str) else ("bot", step.text)
+        for step in steps
+        if isinstance(step, str | Reply)
     ]
     stored = [StoredMessage(f"msg_{seq}", role, text, at, seq) for seq, (role, text) in enumerate(said, 1)]
-    return Preview(runtime.turn_of(session, stored), [note for one in steps if (note := _note(one))])
+    return Preview(runtime.turn_of(session, stored), [note for step in steps if (note := _note(step))])
 
 
 def _status(steps: Sequence[str | Effect]) -> Status:
-    last = next((one for one in reversed(steps) if isinstance(one, HandedOff | Ended)), None)
+    last = next((step for step in reversed(steps) if isinstance(step, HandedOff | Ended)), None)
     return "active" if last is None else "handoff" if isinstance(last, HandedOff) else "ended"
 
 

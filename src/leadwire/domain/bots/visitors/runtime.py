@@ -53,8 +53,8 @@ async def start(
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
 
     async def begin(number: int) -> Turn:
-        if known := await reads.session_by_start_key(key):
-            return await _repeat_start(known, client_message_id)
+        if earlier := await reads.session_by_start_key(key):
+            return await _repeat_start(earlier, client_message_id)
         if await reads.is_blocked(bot.workspace, address):
             raise InsufficientScope(_BLOCKED, code="visitor_blocked")
         state, greeting = engine.begin(bot.flow)
@@ -161,8 +161,8 @@ def _gone_on(now: VisitorSession) -> Heard:
 
 async def _wait_for_address(heard: Heard) -> None:
     """Wait for others who give the same address, before anything is locked that they may wait for."""
-    if heard.needs_holder and heard.found:
-        await holders.wait_for(heard.session.bot_id, heard.found)
+    if heard.needs_holder and heard.patch:
+        await holders.wait_for(heard.session.bot_id, heard.patch)
 
 
 async def _finish(heard: Heard, number: int = 0, start: Start | None = None) -> Turn:
@@ -170,11 +170,11 @@ async def _finish(heard: Heard, number: int = 0, start: Start | None = None) -> 
     if heard.failure:
         names = {"workspace_id": heard.session.workspace, "conversation_id": heard.session.conversation_id}
         telemetry.log("bot.failed", level=logging.ERROR, error=heard.failure, **names)
-    workspace, found, holder = heard.session.workspace, heard.found, None
+    workspace, patch, holder = heard.session.workspace, heard.patch, None
     # Phone numbers take turns, and so do those who have met somebody else's change.
-    async with db.transaction() if number or (heard.needs_holder and not (found and found.email)) else nullcontext():
-        if heard.needs_holder and found:
-            holder = await holders.holder(workspace, heard.session.bot_id, found)
+    async with db.transaction() if number or (heard.needs_holder and not (patch and patch.email)) else nullcontext():
+        if heard.needs_holder and patch:
+            holder = await holders.holder(workspace, heard.session.bot_id, patch)
         online = heard.needs_person and await accounts.agent_online(workspace)
         turn = decide.decide(heard, holder, online=online)
         await store(turn, start)

@@ -36,16 +36,18 @@ async def store(turn: TurnPlan, start: Start | None) -> None:
         flow = after.flow
         times = {"nudge_minutes": flow.nudge_minutes if flow.nudge_text else None}
         times |= {"inactivity_minutes": flow.inactivity_minutes}
-        found = {"token_hash": keys.digest(start.token), "start_key": start.key, "address": start.address}
-        more.append(Part(_PARTS["visit"], {**state, **found, **times}))
+        visit = {"token_hash": keys.digest(start.token), "start_key": start.key, "address": start.address}
+        more.append(Part(_PARTS["visit"], {**state, **visit, **times}))
     elif state["state"] != _encoded(before.state):
         more.append(Part(_PARTS["state"], state))
     if turn.scored:
-        values = {f"scored_{name}": [getattr(one, name) for one in turn.scored] for name in Scored.__struct_fields__}
+        values = {
+            f"scored_{name}": [getattr(score, name) for score in turn.scored] for name in Scored.__struct_fields__
+        }
         more.append(Part(_PARTS["scores"], values))
     if turn.consented:
         names = Consented.__struct_fields__
-        values = {f"consent_{name}": [getattr(one, name) for one in turn.consented] for name in names}
+        values = {f"consent_{name}": [getattr(consent, name) for consent in turn.consented] for name in names}
         more.append(Part(_PARTS["consents"], values | {"consent_id": [ids.new("cons") for _ in turn.consented]}))
     captured = before.lead_id is None and after.lead_id is not None
     if captured and after.flow.asks_consent:
@@ -56,7 +58,7 @@ async def store(turn: TurnPlan, start: Start | None) -> None:
     counts.went(after.bot_id, before.state.visited, after.state.visited)
     if captured and turn.talk.lead:
         counts.captured(after.bot_id, turn.talk.lead.lead, after.conversation_id)
-    if any(one.kind == "conversation.handoff" for one in turn.talk.events):
+    if any(event.kind == "conversation.handoff" for event in turn.talk.events):
         counts.count(after.bot_id, "handoff")
 
 

@@ -13,7 +13,7 @@ from leadwire.infrastructure.db.statements import Statement
 async def record_with(change: Statement, values: Mapping[str, Any], plan: Plan) -> bool:
     """Make a change and record the plan's events, as `outbox.record_with`."""
     about: dict[str, Any] = {"workspace": plan.known.workspace, "at": plan.at, "conversation_id": plan.id}
-    events = [Event(kind=one.kind, data=one.data, lead_id=one.lead_id, **about) for one in plan.events]
+    events = [Event(kind=event.kind, data=event.data, lead_id=event.lead_id, **about) for event in plan.events]
     return await outbox.record_with(change, values, events)
 
 

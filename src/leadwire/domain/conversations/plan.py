@@ -74,9 +74,9 @@ class Plan(Struct, frozen=True):
         return str(self.row["id"])
 
 
-def change(known: Known) -> Plan:
+def change(conversation: Known) -> Plan:
     """A plan that changes nothing yet."""
-    return Plan(known, clock.now(), known.row)
+    return Plan(conversation, clock.now(), conversation.row)
 
 
 def begin(workspace: str, bot_id: str, origin: Origin, flow_version: int | None = None) -> Plan:
@@ -94,48 +94,51 @@ def say(plan: Plan, messages: Sequence[NewMessage], told: Told | None = None) ->
     undone; the visitor's also wakes a conversation that is snoozed. Raise AlreadyEnded, Invalid; Conflict when it is
     full.
     """
-    row, place, told = plan.row, plan.row["messages_count"], told or Told()
+    row, count, told = plan.row, plan.row["messages_count"], told or Told()
     if row["status"] == "ended":
         raise AlreadyEnded
-    if any(not one.content.strip() or "\0" in one.content for one in messages):
+    if any(not message.content.strip() or "\0" in message.content for message in messages):
         raise Invalid("A message needs text.")
-    if any(len(one.content) > MAX_TEXT for one in messages):
+    if any(len(message.content) > MAX_TEXT for message in messages):
         raise Invalid(f"A message has at most {MAX_TEXT} characters.")
-    if place + len(messages) > MAX_MESSAGES:
+    if count + len(messages) > MAX_MESSAGES:
         raise Conflict("The conversation is full.", code="conversation_full")
     at = clock.iso(plan.at)
     stored = [
-        StoredMessage(ids.new("msg"), one.role, one.content, at, seq, one.client_message_id)
-        for seq, one in enumerate(messages, place + 1)
+        StoredMessage(ids.new("msg"), message.role, message.content, at, seq, message.client_message_id)
+        for seq, message in enumerate(messages, count + 1)
     ]
-    changes = {"messages_count": place + len(messages), "end_due_at": None}
-    if any(one.role == "user" for one in messages):
+    changes = {"messages_count": count + len(messages), "end_due_at": None}
+    if any(message.role == "user" for message in messages):
         changes["snoozed_until"] = None
     if told.variables is not None:
         changes["variables"] = told.variables
     plan = _set(plan, **changes, **_visitor(told.email, told.name))
     about = {"conversation_id": plan.id, "bot_id": row["bot_id"]}
-    events = [Happened(_KINDS.get(one.role, "message.sent"), _payload("message.sent", one, about)) for one in stored]
+    events = [
+        Happened(_KINDS.get(message.role, "message.sent"), _payload("message.sent", message, about))
+        for message in stored
+    ]
     return structs.replace(
         plan, messages=(*plan.messages, *stored), said=(*plan.said, *messages), events=(*plan.events, *events)
     )
 
 
-def capture(plan: Plan, found: LeadPatch, holder: StoredLead | None) -> Plan:
+def capture(plan: Plan, contact: LeadPatch, holder: StoredLead | None) -> Plan:
     """The visitor has given an e-mail address or a phone number: they become a new lead, or the one that has it
     already, its `holder`. Raise Invalid.
     """
     row, at = plan.row, clock.iso(plan.at)
     source = Source(row["source_url"], row["source_campaign"], row["source_referrer"])
     blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, plan.id, row["bot_id"], at, at)
-    lead = merge.patched(blank, merge.normalized(found))
+    lead = merge.patched(blank, merge.normalized(contact))
     if holder is None:
         plan = structs.replace(plan, lead=StoredLead(lead, 0))
         plan = _happened(plan, Happened("lead.created", lead, lead.id))
     else:
         plan = _become(plan, holder, merge.enriched(holder.lead, lead))
     # As the visitor typed it, not what is known of the lead: it may be somebody else's address.
-    email, name = (value if isinstance(value, str) else None for value in (found.email, found.name))
+    email, name = (value if isinstance(value, str) else None for value in (contact.email, contact.name))
     return _set(plan, lead_id=lead.id if holder is None else holder.lead.id, **_visitor(email, name))
 
 
@@ -173,8 +176,8 @@ def _set(plan: Plan, **changes: Any) -> Plan:
 
 def _visitor(email: str | None, name: str | None) -> dict[str, str]:
     """Nothing where nothing new is given: what is known already is kept."""
-    given = {"visitor_email": email, "visitor_name": name}
-    return {column: value for column, value in given.items() if value is not None}
+    values = {"visitor_email": email, "visitor_name": name}
+    return {column: value for column, value in values.items() if value is not None}
 
 
 def _become(plan: Plan, before: StoredLead, after: Lead) -> Plan:
@@ -205,5 +208,5 @@ def _happened(plan: Plan, event: Happened) -> Plan:
 
 def _payload(kind: EventKind, of: Struct, more: dict[str, Any]) -> Struct:
     """What an event of this kind carries: what its struct has fields for."""
-    known, payload = {**more, **structs.asdict(of)}, schema.PAYLOADS[kind]
-    return payload(**{name: known[name] for name in payload.__struct_fields__})
+    values, payload = {**more, **structs.asdict(of)}, schema.PAYLOADS[kind]
+    return payload(**{name: values[name] for name in payload.__struct_fields__})

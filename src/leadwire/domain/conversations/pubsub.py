@@ -68,20 +68,20 @@ class Lookers:
 
     def note(self, place: Place, user_id: str, *, here: bool) -> bool:
         """Note that somebody is there, or no longer. Return whether that is news."""
-        known = user_id in self.of(place)
+        before = user_id in self.of(place)
         if here:
             self._seen.setdefault(place, {})[user_id] = time.monotonic()
         else:
             self._seen.get(place, {}).pop(user_id, None)
-        return here != known
+        return here != before
 
     def of(self, place: Place) -> set[str]:
         """The users who look at a conversation."""
         late = time.monotonic() - _LOOKING
-        for one, users in list(self._seen.items()):
-            self._seen[one] = {user_id: at for user_id, at in users.items() if at > late}
-            if not self._seen[one]:
-                del self._seen[one]
+        for key, users in list(self._seen.items()):
+            self._seen[key] = {user_id: at for user_id, at in users.items() if at > late}
+            if not self._seen[key]:
+                del self._seen[key]
         return set(self._seen.get(place, ()))
 
 

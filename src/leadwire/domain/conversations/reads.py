@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 import msgspec
@@ -60,8 +61,8 @@ _NEWEST: Final = Keyset(
 
 class _Conversations(Listing[Conversation]):
     async def ids_of(self, workspace: str, query: PageQuery, words: str) -> tuple[list[str], bool]:
-        found = {"bot": query.bot_id, "status": getattr(query, "status", None)}
-        marks = [f"{name}:{value}" for name, value in found.items() if value]
+        filters = {"bot": query.bot_id, "status": getattr(query, "status", None)}
+        marks = [f"{name}:{value}" for name, value in filters.items() if value]
         return await documents_found.having(workspace, "conversation", words, marks)
 
 
@@ -93,8 +94,8 @@ async def lock(workspace: str, conversation_id: str, *, lead: bool = False) -> K
     """
     *values, version = await _LOCK.one(schema.ConversationNotFound(), workspace=workspace, id=conversation_id)
     row = dict(zip(COLUMNS, values, strict=True))
-    known = await stored_lead(workspace, row["lead_id"], lock=True) if lead and row["lead_id"] else None
-    return Known(workspace, row, version, known)
+    stored = await stored_lead(workspace, row["lead_id"], lock=True) if lead and row["lead_id"] else None
+    return Known(workspace, row, version, stored)
 
 
 async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
@@ -102,12 +103,12 @@ async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
     missing = schema.ConversationNotFound()
     if not is_id("conv", conversation_id):
         raise missing
-    found = await _DETAIL.one(missing, workspace=workspace, id=conversation_id)
-    id_, bot_id, status, email, name, created_at, updated_at, rows, lead, *rest = found
+    row = await _DETAIL.one(missing, workspace=workspace, id=conversation_id)
+    id_, bot_id, status, email, name, created_at, updated_at, rows, lead, *rest = row
     visitor, times = schema.Visitor(email, name), (clock.iso(created_at), clock.iso(updated_at))
-    messages = [schema.Message(one, role, content, clock.iso(at)) for one, role, content, at in rows]
-    known, metadata = leads.from_row(lead) if lead else None, schema.metadata_from_row(rest)
-    return ConversationDetail(id_, bot_id, status, visitor, *times, messages, known, metadata)
+    messages = [schema.Message(message_id, role, content, clock.iso(at)) for message_id, role, content, at in rows]
+    captured, metadata = leads.from_row(lead) if lead else None, schema.metadata_from_row(rest)
+    return ConversationDetail(id_, bot_id, status, visitor, *times, messages, captured, metadata)
 
 
 def visitor_of(conversation: ConversationDetail) -> str | None:
@@ -118,8 +119,8 @@ def visitor_of(conversation: ConversationDetail) -> str | None:
 
 async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
     """Return the conversations of a lead, newest first."""
-    found = await _OF_LEAD.rows(workspace=workspace, lead_id=lead_id)
-    return sorted((schema.from_row(row) for row in found), key=lambda one: (one.created_at, one.id), reverse=True)
+    rows = await _OF_LEAD.rows(workspace=workspace, lead_id=lead_id)
+    return sorted((schema.from_row(row) for row in rows), key=attrgetter("created_at", "id"), reverse=True)
 
 
 async def events(workspace: str, conversation_id: str) -> list[StoredEvent]:
@@ -129,8 +130,8 @@ async def events(workspace: str, conversation_id: str) -> list[StoredEvent]:
 
 def variables(conversation: ConversationDetail) -> dict[str, Any]:
     """Return the flow's variables, parsed if they still are the database's text."""
-    found = conversation.metadata.variables
-    return msgspec.json.decode(found) if isinstance(found, msgspec.Raw) else found
+    values = conversation.metadata.variables
+    return msgspec.json.decode(values) if isinstance(values, msgspec.Raw) else values
 
 
 @query()
@@ -150,8 +151,8 @@ async def messages_page(
     Messages have the places 1 to n and are only ever added, so pages do not shift.
     """
     total, first = await _count(workspace, conversation_id), (page - 1) * limit
-    found = await messages(workspace, conversation_id, first, first + limit) if first < total else []
-    return [schema.Message(one.id, one.role, one.content, one.created_at) for one in found], total
+    stored = await messages(workspace, conversation_id, first, first + limit) if first < total else []
+    return [schema.Message(message.id, message.role, message.content, message.created_at) for message in stored], total
 
 
 @query()
@@ -198,7 +199,7 @@ async def _openers(ids: list[str]) -> list[tuple[str, str | None, str | None]]: 
 
 async def openers(conversations: Sequence[Conversation]) -> dict[str, tuple[str | None, str]]:
     """Return by id the name of the lead that the visitor became, if any, and the visitor's first message."""
-    rows = await _openers([one.id for one in conversations])
+    rows = await _openers([conversation.id for conversation in conversations])
     return {conversation_id: (lead, message or "") for conversation_id, lead, message in rows}
 
 

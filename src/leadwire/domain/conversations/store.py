@@ -40,10 +40,10 @@ async def store(plan: Plan, *more: Part) -> None:
     """Store a plan, in the open transaction or as one. Raise ConcurrentUpdate when the conversation or its lead has
     changed since, or the lead's address is another's; Repeated when a message is sent again.
     """
-    known, row = plan.known, plan.row
-    how, variables = "begin" if known.version is None else "change", row["variables"]
+    before, row = plan.known, plan.row
+    how, variables = "begin" if before.version is None else "change", row["variables"]
     values = {**row, "variables": msgspec.json.encode(variables) if isinstance(variables, Mapping) else variables}
-    values |= {"workspace": known.workspace, "conversation": plan.id, "version": known.version}
+    values |= {"workspace": before.workspace, "conversation": plan.id, "version": before.version}
     if lead := plan.lead:
         values |= {"lead": lead.lead.id, "lead_version": lead.version, **leads.contents(lead.lead)}
         how += "_with_lead" if lead.version else ""
@@ -52,18 +52,18 @@ async def store(plan: Plan, *more: Part) -> None:
         texts.append(parts.CHANGE if lead.version else parts.ADD)
     if plan.messages:
         texts.append(_PARTS["messages"])
-        values |= {name: [getattr(one, name) for one in plan.messages] for name in ("id", "seq")}
-        values |= {name: [getattr(one, name) for one in plan.said] for name in _SAID}
+        values |= {name: [getattr(message, name) for message in plan.messages] for name in ("id", "seq")}
+        values |= {name: [getattr(message, name) for message in plan.said] for name in _SAID}
     for part in more:
         texts.append(part.text)
         values |= part.values
     try:
-        made = await events.record_with(_statement(tuple(texts)), values, plan)
+        written = await events.record_with(_statement(tuple(texts)), values, plan)
     except db.UniqueViolation as error:
         raise (Repeated if error.constraint_name == _SAID_BEFORE else ConcurrentUpdate) from error
-    if not made:
+    if not written:
         raise ConcurrentUpdate
-    pubsub.publish(known.workspace, plan.id)
+    pubsub.publish(before.workspace, plan.id)
 
 
 async def repeated(work: Callable[[int], Awaitable[T]]) -> T:

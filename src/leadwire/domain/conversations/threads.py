@@ -104,15 +104,15 @@ async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:
             continue
         statement = _statement(place, filters, longest=wanted.longest, most=most)
         now = {"now": clock.now()} if "now" in statement.names else {}
-        found = await statement.rows(**values, **now)
-        places[place] = found
-        more[place] = min(found[0]["total"] - len(found), COUNTED) if found else 0
-    shown = {one["id"] for place, found in places.items() if place != "mentions" for one in found}
+        rows = await statement.rows(**values, **now)
+        places[place] = rows
+        more[place] = min(rows[0]["total"] - len(rows), COUNTED) if rows else 0
+    ids = {row["id"] for place, rows in places.items() if place != "mentions" for row in rows}
     if "mentions" in places:
-        places["mentions"] = [one for one in places["mentions"] if one["id"] not in shown]
+        places["mentions"] = [row for row in places["mentions"] if row["id"] not in ids]
     if wanted.longest:
-        for found in places.values():
-            found.sort(key=lambda one: one["waits_since"] is None)
+        for rows in places.values():
+            rows.sort(key=lambda row: row["waits_since"] is None)
     return Threads(places, more)
 
 

@@ -26,10 +26,10 @@ def typed(text: str, present: FieldValue | None) -> FieldValue:
 
 def patch(field: str, value: str | None, present: FieldValue | None = None) -> LeadPatch:
     """Set a field, or with None remove it. Raise Invalid."""
-    given = None if value is None else typed(value, present)
+    new = None if value is None else typed(value, present)
     try:
         msgspec.convert(field, FieldKey)
-        return msgspec.convert({"custom_fields": {field: given}}, LeadPatch)
+        return msgspec.convert({"custom_fields": {field: new}}, LeadPatch)
     except msgspec.ValidationError as error:
         fault = FieldError("invalid_field", "A name of 1 to 64 characters, a value of up to 1,000.", "/value")
         raise Invalid("This custom field cannot be set.", errors=(fault,)) from error

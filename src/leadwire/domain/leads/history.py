@@ -24,8 +24,8 @@ class LeadEvent(Struct, frozen=True):
 async def of(workspace: str, lead_id: str) -> list[LeadEvent]:
     """Return the latest events about a lead that are still kept, newest first."""
     return [
-        LeadEvent(one.id, one.kind, clock.iso(one.at), _changes(one) if one.kind == "lead.updated" else [], one.actor)
-        for one in await about(workspace, "lead_id", lead_id)
+        LeadEvent(row.id, row.kind, clock.iso(row.at), _changes(row) if row.kind == "lead.updated" else [], row.actor)
+        for row in await about(workspace, "lead_id", lead_id)
     ]
 
 

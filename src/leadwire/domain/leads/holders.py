@@ -20,25 +20,25 @@ _LOCK_ADDRESSED: Final = sql(f"{_WITH_ADDRESS} FOR UPDATE")
 _ONE_AT_A_TIME: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended(:bot_id || lower(:address), 0))")
 
 
-async def holder(workspace: str, bot_id: str, found: LeadPatch) -> StoredLead | None:
+async def holder(workspace: str, bot_id: str, contact: LeadPatch) -> StoredLead | None:
     """The bot's lead with the e-mail address, or else the phone number, that somebody gave. Raise Invalid.
 
     In a transaction its row is locked until that ends, and whoever gives the same in a transaction waits as long.
     """
-    email, phone = merge.address(found)
+    email, phone = merge.address(contact)
     if lock := db.in_transaction():
-        await wait_for(bot_id, found)
-    place = {"workspace": workspace, "bot_id": bot_id}
-    row = await (_LOCK_ADDRESSED if lock else _ADDRESSED).row(**place, email=email, phone=phone)
+        await wait_for(bot_id, contact)
+    keys = {"workspace": workspace, "bot_id": bot_id}
+    row = await (_LOCK_ADDRESSED if lock else _ADDRESSED).row(**keys, email=email, phone=phone)
     return StoredLead(from_row(row[:-1]), row[-1]) if row else None
 
 
-async def wait_for(bot_id: str, found: LeadPatch) -> None:
+async def wait_for(bot_id: str, contact: LeadPatch) -> None:
     """Wait for whoever gives the same address, and let others wait until the open transaction ends. Raise Invalid.
 
     This comes before the locks of conversations and leads: who has one of these does not wait here.
     """
-    email, phone = merge.address(found)
+    email, phone = merge.address(contact)
     await _ONE_AT_A_TIME.rows(bot_id=bot_id, address=email or phone)
 
 

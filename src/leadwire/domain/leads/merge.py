@@ -13,7 +13,7 @@ _KEYS: Final = ("email", "phone")
 
 def normalized(patch: LeadPatch) -> LeadPatch:
     """E-mail and phone in their normal form, an empty text as no value. Raise Invalid."""
-    given: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     faults: list[FieldError] = []
     forms = (("email", identity.email), ("phone", identity.phone), ("name", str.strip), ("company", str.strip))
     for field, normal in forms:
@@ -21,17 +21,17 @@ def normalized(patch: LeadPatch) -> LeadPatch:
         if not isinstance(text, str):
             continue
         try:
-            given[field] = normal(text) if text.strip() else None
+            changes[field] = normal(text) if text.strip() else None
         except ValueError as error:
             faults.append(FieldError(f"invalid_{field}", str(error), f"/{field}"))
     if faults:
         raise Invalid("1 field is not valid." if len(faults) == 1 else "2 fields are not valid.", errors=tuple(faults))
-    return structs.replace(patch, **given) if given else patch
+    return structs.replace(patch, **changes) if changes else patch
 
 
-def address(found: LeadPatch) -> tuple[str | None, str | None]:
+def address(contact: LeadPatch) -> tuple[str | None, str | None]:
     """The e-mail address and the phone number by which somebody is recognized. Raise Invalid."""
-    email, phone = (getattr(normalized(LeadPatch(email=found.email, phone=found.phone)), name) for name in _KEYS)
+    email, phone = (getattr(normalized(LeadPatch(email=contact.email, phone=contact.phone)), name) for name in _KEYS)
     return email or None, phone or None
 
 
@@ -52,11 +52,11 @@ def patched(lead: Lead, patch: LeadPatch) -> Lead:
     raise Invalid("1 field is not valid.", errors=(fault,))
 
 
-def enriched(known: Lead, found: Lead) -> Lead:
+def enriched(lead: Lead, new: Lead) -> Lead:
     """A known lead with its blanks filled, keys added and its score raised: a stranger who types somebody's address
     must neither overwrite nor read that person's data.
     """
-    present, given = schema.custom_fields(known), schema.custom_fields(found)
-    filled = {name: getattr(known, name) or getattr(found, name) for name in ("email", "name", "phone", "company")}
-    custom = schema.fitting(present, {key: value for key, value in given.items() if key not in present})
-    return structs.replace(known, **filled, score=max(known.score, found.score), custom_fields=custom)
+    present, fields = schema.custom_fields(lead), schema.custom_fields(new)
+    filled = {name: getattr(lead, name) or getattr(new, name) for name in ("email", "name", "phone", "company")}
+    custom = schema.fitting(present, {key: value for key, value in fields.items() if key not in present})
+    return structs.replace(lead, **filled, score=max(lead.score, new.score), custom_fields=custom)

@@ -60,11 +60,11 @@ class LeadSearch(SearchQuery, frozen=True, kw_only=True):
     @property
     def conditions(self) -> list[tuple[str, _Test, str]]:
         """Each custom field that is asked for, its test and the value."""
-        asked = (
+        tests = (
             (self.field, self.test, self.value), (self.field2, self.test2, self.value2),
             (self.field3, self.test3, self.value3),
         )  # fmt: skip
-        return [one for one in asked if one[0]]
+        return [test for test in tests if test[0]]
 
 
 class Among(LeadSearch, frozen=True, kw_only=True):
@@ -76,12 +76,12 @@ class Among(LeadSearch, frozen=True, kw_only=True):
 class _Leads(Listing[Lead]):
     async def search(self, workspace: str, query: SearchQuery, limit: int = 50) -> Found[Lead]:
         """As every list; but a whole e-mail address is found wherever it is."""
-        if "@" in query.q and query == LeadSearch(q=query.q) and (known := await with_email(workspace, query.q)):
-            return Found(known, None)
+        if "@" in query.q and query == LeadSearch(q=query.q) and (leads := await with_email(workspace, query.q)):
+            return Found(leads, None)
         if not isinstance(query, LeadSearch) or not query.conditions:
             return await super().search(workspace, query, limit)
-        order, asked = self.orders.get(query.sort, self.newest), query.exclusive()
-        first = await structs.replace(order, looked_at=_FIRST).page(workspace, asked, query.after, limit, query)
+        order, search = self.orders.get(query.sort, self.newest), query.exclusive()
+        first = await structs.replace(order, looked_at=_FIRST).page(workspace, search, query.after, limit, query)
         if not first.stopped:  # what most leads have is among the first
             return first
         # What contains a value is among the leads that have the field.
@@ -89,10 +89,10 @@ class _Leads(Listing[Lead]):
             documents.field(workspace, name, value if test == "equals" else None)
             for name, test, value in query.conditions
         ]
-        found = await documents_found.few_at_once(workspace, [documents.all_of([mark]) for mark in marks])
-        if found is not None:
-            asked = Among(**structs.asdict(asked), ids=found)
-        return await structs.replace(order, looked_at=WALKED).page(workspace, asked, query.after, limit, query)
+        ids = await documents_found.few_at_once(workspace, [documents.all_of([mark]) for mark in marks])
+        if ids is not None:
+            search = Among(**structs.asdict(search), ids=ids)
+        return await structs.replace(order, looked_at=WALKED).page(workspace, search, query.after, limit, query)
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """As every list; None where a custom field is looked at."""
@@ -123,9 +123,9 @@ class _Sought(Keyset[Lead], frozen=True, kw_only=True):
         if isinstance(words, str):
             return super().sought(words)
         condition, values = super().sought(words.q)
-        for place, (name, test, value) in zip("abc", words.conditions, strict=False):
-            condition += f" AND {_TESTS[test].format(place)}"
-            values |= {f"field_{place}": name, f"value_{place}": value}
+        for letter, (name, test, value) in zip("abc", words.conditions, strict=False):
+            condition += f" AND {_TESTS[test].format(letter)}"
+            values |= {f"field_{letter}": name, f"value_{letter}": value}
         return condition, values
 
 
@@ -213,5 +213,5 @@ async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredL
 
 async def with_email(workspace: str, email: str) -> list[Lead]:
     """Return the leads with this address (compared without case), one of each bot at most, newest first."""
-    found = await _WITH_EMAIL.rows(workspace=workspace, email=email.strip())
-    return sorted((from_row(row) for row in found), key=lambda lead: lead.created_at, reverse=True)
+    rows = await _WITH_EMAIL.rows(workspace=workspace, email=email.strip())
+    return sorted((from_row(row) for row in rows), key=lambda lead: lead.created_at, reverse=True)

@@ -114,11 +114,11 @@ class LeadPatch(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     def applied_to(self, lead: Lead) -> Lead:
         """The lead as this patch leaves it."""
-        given = {field: value for field in self.__struct_fields__ if (value := getattr(self, field)) is not UNSET}
-        if "custom_fields" in given:
-            fields = {} if given["custom_fields"] is None else {**custom_fields(lead), **given["custom_fields"]}
-            given["custom_fields"] = {key: value for key, value in fields.items() if value is not None}
-        return msgspec.structs.replace(lead, **given)
+        values = {field: value for field in self.__struct_fields__ if (value := getattr(self, field)) is not UNSET}
+        if "custom_fields" in values:
+            fields = {} if values["custom_fields"] is None else {**custom_fields(lead), **values["custom_fields"]}
+            values["custom_fields"] = {key: value for key, value in fields.items() if value is not None}
+        return msgspec.structs.replace(lead, **values)
 
 
 class LeadUpdated(Lead, frozen=True, kw_only=True):

@@ -74,7 +74,7 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
 
     def source(self, used: Iterable[str]) -> str:
         """FROM and WHERE with these filters."""
-        conditions = ["workspace_id = :workspace", *(self.filters[one] for one in used)]
+        conditions = ["workspace_id = :workspace", *(self.filters[name] for name in used)]
         return f"FROM {self.table} WHERE {' AND '.join(conditions)}"
 
     def sought(self, words: Any) -> tuple[str, dict[str, Any]]:

@@ -61,8 +61,8 @@ class Figures:
 
     async def rows(self, workspace: str, since: datetime, bot_id: str | None = None) -> list[db.Row]:
         """Return them. `since` is included."""
-        one = {"bot_id": bot_id} if bot_id else {}
-        return await self._statements[len(one)].rows(workspace=workspace, since=since, **one)
+        bot = {"bot_id": bot_id} if bot_id else {}
+        return await self._statements[len(bot)].rows(workspace=workspace, since=since, **bot)
 
 
 class _Count(Struct):
@@ -137,8 +137,8 @@ class Listing(Struct, Generic[T]):
         else:
             cursor = cursors.opened(query.cursor, about)
             number, total = cursor.page, cursor.total
-            found = await order.page(workspace, used, cursor.after, query.limit)
-            items, after = found.items, found.after
+            page = await order.page(workspace, used, cursor.after, query.limit)
+            items, after = page.items, page.after
         following = after and cursors.sealed(cursors.Place(after, number + 1, total), about)
         return Part(items, total, number, following, complete)
 

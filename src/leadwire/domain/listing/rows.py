@@ -51,14 +51,14 @@ async def with_parts(rows: Sequence[db.Row], parts: Sequence[Part]) -> list[dict
     by_id = {row["id"]: shown(row) | {part.name: [] for part in parts} for row in rows}
     for part in parts:
         for row in await part.statement.rows(ids=list(by_id), first=min(by_id), last=max(by_id)):
-            one = shown(row)
-            by_id[one.pop(part.key)][part.name].append(one)
+            values = shown(row)
+            by_id[values.pop(part.key)][part.name].append(values)
     return list(by_id.values())
 
 
 def shown(row: db.Row) -> dict[str, Any]:
     """A row by its columns, times as text; the body of an event is JSON, null once it is erased."""
-    found = {name: clock.iso(value) if isinstance(value, datetime) else value for name, value in row.items()}
-    if "body" in found:
-        found["body"] = msgspec.Raw(found["body"].encode()) if found["body"] else None
-    return found
+    values = {name: clock.iso(value) if isinstance(value, datetime) else value for name, value in row.items()}
+    if "body" in values:
+        values["body"] = msgspec.Raw(values["body"].encode()) if values["body"] else None
+    return values

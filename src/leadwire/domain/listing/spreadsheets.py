@@ -30,5 +30,5 @@ def written(rows: list[tuple[object, ...]], start: str = "") -> bytes:
 def _harmless(cell: object) -> object:
     if not isinstance(cell, str):
         return cell
-    harmless = _BEGINNING.sub(lambda found: _SEPARATOR.sub("'", found[1]) + found[2] if found[2] else found[0], cell)
+    harmless = _BEGINNING.sub(lambda match: _SEPARATOR.sub("'", match[1]) + match[2] if match[2] else match[0], cell)
     return f"'{harmless}" if harmless.startswith(("\t", "\r", "\n")) else harmless

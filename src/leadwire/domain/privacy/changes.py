@@ -41,10 +41,10 @@ async def erase_person(workspace: str, email: str) -> list[str]:
         # All of them first: who erases one waits for the search's lock with its conversations. Then it may be gone.
         for lead_id in await _with_email(workspace, email):
             await conversations.lock_of_lead(workspace, lead_id)
-        found = await _with_email(workspace, email)
-        for lead_id in found:
+        ids = await _with_email(workspace, email)
+        for lead_id in ids:
             await erase_lead(workspace, lead_id)
-    return found
+    return ids
 
 
 async def _with_email(workspace: str, email: str) -> list[str]:

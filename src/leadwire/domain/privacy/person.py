@@ -41,14 +41,14 @@ class Rows(NamedTuple):
 @derived
 def lists(tables: Sequence[type[Table]]) -> list[Rows]:
     """Every list of a copy. One list may have rows of several tables."""
-    found = []
+    parts = []
     for table in tables:
         said = declaration(table)
         if (name := said.listed or said.part) and (condition := said.shown or said.person):
             mine = condition == IN_CONVERSATION
             read = select(table, _where(table, condition), said.order, "conversation_id" if mine else "lead_id")
-            found.append(Rows(name, mine, read))
-    return sorted(found, key=lambda one: _ORDER.index(one.name) if one.name in _ORDER else len(_ORDER))
+            parts.append(Rows(name, mine, read))
+    return sorted(parts, key=lambda part: _ORDER.index(part.name) if part.name in _ORDER else len(_ORDER))
 
 
 async def erase(person: Person, *, said: bool = False) -> None:

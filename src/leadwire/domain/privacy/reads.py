@@ -56,8 +56,8 @@ async def ended(workspace: str, before: datetime, after: datetime, most: int) ->
     """Return the ids of those that ended first in a span, and when the last of them did. At least `most`, if there are
     so many: those that ended at one moment come together.
     """
-    found = await _ENDED.rows(workspace=workspace, before=before, after=after, most=most)
-    return [row["id"] for row in found], max((row["ended_at"] for row in found), default=after)
+    rows = await _ENDED.rows(workspace=workspace, before=before, after=after, most=most)
+    return [row["id"] for row in rows], max((row["ended_at"] for row in rows), default=after)
 
 
 async def leads(workspace: str, before: datetime, after: tuple[datetime, str], most: int) -> Sequence[db.Row]:

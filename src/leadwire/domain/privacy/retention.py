@@ -106,11 +106,11 @@ async def sweep(workspace: str, kind: Kind) -> bool:
 
 
 async def _note(workspace: str, kind: Kind, batch: _Batch) -> None:
-    place, (time_, id_) = {"workspace": workspace, "kind": kind}, batch.after
+    keys, (time_, id_) = {"workspace": workspace, "kind": kind}, batch.after
     async with db.transaction():
-        removed = await _MOVE.value(**place, after_time=time_, after_id=id_, removed=batch.removed)
+        removed = await _MOVE.value(**keys, after_time=time_, after_id=id_, removed=batch.removed)
         if batch.over:
-            await _END_ROUND.rows(**place)
+            await _END_ROUND.rows(**keys)
             if removed:
                 await audit.record(workspace, "retention", audit.Entry("retention.applied", kind, str(removed)))
                 telemetry.log("retention.applied", workspace_id=workspace, kind=kind, removed=removed)
@@ -127,33 +127,33 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
             removed, more = await erase.blank_events(workspace, since, until)
             return _Batch(removed, (since if more else until, ""), until >= before and not more)
         if kind == "messages":
-            found, last = await reads.ended(workspace, before, after[0], _BATCH)
-            await conversations.blank(workspace, found)
-            await erase.erase_events(None, found, _MESSAGES)
-            await person.erase(Person(workspace, conversations=found), said=True)
-            return _Batch(len(found), (last, ""), len(found) < _BATCH)
-        found = await reads.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
-        if found:
-            await visitor_sessions.keep_consents(workspace, found)
-            await erase.erase_events(None, found, _OF_CONVERSATIONS)
-            await person.erase(Person(workspace, conversations=found), said=True)
-            await conversations.delete(workspace, found)
-        return _Batch(len(found), after, len(found) < _BATCH)
+            ids, last = await reads.ended(workspace, before, after[0], _BATCH)
+            await conversations.blank(workspace, ids)
+            await erase.erase_events(None, ids, _MESSAGES)
+            await person.erase(Person(workspace, conversations=ids), said=True)
+            return _Batch(len(ids), (last, ""), len(ids) < _BATCH)
+        ids = await reads.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
+        if ids:
+            await visitor_sessions.keep_consents(workspace, ids)
+            await erase.erase_events(None, ids, _OF_CONVERSATIONS)
+            await person.erase(Person(workspace, conversations=ids), said=True)
+            await conversations.delete(workspace, ids)
+        return _Batch(len(ids), after, len(ids) < _BATCH)
 
 
 async def _erase_leads(workspace: str, before: datetime, after: tuple[datetime, str]) -> _Batch:
     """Each in a transaction of its own, as visitors lock conversations before leads."""
     erased = 0
-    found = await reads.leads(workspace, before, after, _LEADS)
-    for one in found:
-        if one["last_at"] < before:
+    leads = await reads.leads(workspace, before, after, _LEADS)
+    for lead in leads:
+        if lead["last_at"] < before:
             with contextlib.suppress(NotFound, PreconditionFailed):  # something has just happened to it
-                await changes.erase_lead(workspace, one["id"], if_match=frozenset({one["version"]}))
+                await changes.erase_lead(workspace, lead["id"], if_match=frozenset({lead["version"]}))
                 erased += 1
-        after = (one["created_at"], one["id"])
+        after = (lead["created_at"], lead["id"])
         if erased == _ERASED:
             return _Batch(erased, after, over=False)
-    over = len(found) < _LEADS
+    over = len(leads) < _LEADS
     return _Batch(erased, (_EPOCH, "") if over else after, over)
 
 

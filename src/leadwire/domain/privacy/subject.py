@@ -48,30 +48,36 @@ async def lead(workspace: str, lead_id: str) -> Row:
 
 async def conversations(workspace: str, lead_id: str) -> AsyncIterator[Row]:
     """Yield each conversation with its messages and all else that belongs to it."""
-    for one in (await _person(workspace, lead_id)).conversations:
-        if (row := await _CONVERSATION.row(workspace=workspace, id=one)) is not None:  # else it has just been deleted
-            person = Person(workspace, conversations=[one])
+    for conversation_id in (await _person(workspace, lead_id)).conversations:
+        if (
+            row := await _CONVERSATION.row(workspace=workspace, id=conversation_id)
+        ) is not None:  # else it has just been deleted
+            person = Person(workspace, conversations=[conversation_id])
             rows = {part.name: await person.run(part.read) for part in lists() if part.of_conversation}
-            yield shown(row) | {name: [shown(each) for each in found] for name, found in rows.items()}
+            yield shown(row) | {name: [shown(each) for each in values] for name, values in rows.items()}
 
 
 async def events(workspace: str, lead_id: str) -> AsyncIterator[Row]:
     """Yield each event about them that is kept, with its deliveries, to which host, and their attempts."""
-    hosts = {one.id: urlsplit(one.url).hostname for one in await webhooks.endpoints(workspace)}
+    hosts = {endpoint.id: urlsplit(endpoint.url).hostname for endpoint in await webhooks.endpoints(workspace)}
     person, kept = await _person(workspace, lead_id), _event_parts()
     ids = [row["id"] for row in await person.run(_EVENT_IDS)]
-    for place in range(0, len(ids), _AT_ONCE):
-        some = ids[place : place + _AT_ONCE]
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
         rows = await _EVENTS.rows(ids=some, first=some[0], last=some[-1])
         for event in await with_parts(rows, kept):
             for part in kept:
-                event[part.name] = [{"host": hosts.get(one["endpoint_id"])} | one for one in event[part.name]]
+                event[part.name] = [
+                    {"host": hosts.get(endpoint["endpoint_id"])} | endpoint for endpoint in event[part.name]
+                ]
             yield event
 
 
 def sections() -> dict[str, Section]:
     """What there is besides the lead, in this order."""
-    listed: dict[str, Section] = {one.name: partial(_listed, one.name) for one in lists() if not one.of_conversation}
+    listed: dict[str, Section] = {
+        part.name: partial(_listed, part.name) for part in lists() if not part.of_conversation
+    }
     first = {"consents": listed["consents"], "conversations": conversations, "mails": listed["mails"], "events": events}
     return first | listed
 
@@ -93,7 +99,7 @@ async def as_json(workspace: str, lead_id: str) -> AsyncIterator[bytes]:
 async def _listed(name: str, workspace: str, lead_id: str) -> AsyncIterator[Row]:
     """Yield the rows of a list that is no conversation's."""
     person = await _person(workspace, lead_id)
-    for rows in [await person.run(one.read) for one in lists() if one.name == name]:
+    for rows in [await person.run(part.read) for part in lists() if part.name == name]:
         for row in rows:
             yield shown(row)
 

@@ -62,8 +62,8 @@ def of_kind(kind: str, workspace: str) -> str:
 
 def parts(*names: str | None) -> set[str]:
     """Marks by which names and addresses are found by any three characters in a row."""
-    known = (" ".join(words(name)) for name in names if name)
-    return {f"={name[at : at + 3]}" for name in known for at in range(len(name) - 2)}
+    texts = (" ".join(words(name)) for name in names if name)
+    return {f"={name[at : at + 3]}" for name in texts for at in range(len(name) - 2)}
 
 
 def field(workspace: str, name: str, value: Any = None) -> str:

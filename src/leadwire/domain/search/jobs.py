@@ -110,8 +110,8 @@ async def write(batch: Sequence[Claimed]) -> None:
 
 async def _write_each(changed: Sequence[Offer | Claimed]) -> None:
     subjects: dict[str, list[str]] = defaultdict(list)
-    for one in changed:
-        subjects[one.workspace].append(one.key)
+    for due in changed:
+        subjects[due.workspace].append(due.key)
     for workspace, keys in subjects.items():
         await _write(workspace, keys)
 
@@ -124,14 +124,14 @@ async def _write(workspace: str, subjects: Sequence[str]) -> None:
             ids = sorted(subject for subject in subjects if subject.startswith(f"{name[:4]}_"))
             rows = await kind.read.rows(workspace=workspace, ids=ids) if ids else []
             if rows:
-                made = await asyncio.to_thread(_made, workspace, name, rows)
-                await _WRITE.rows(workspace=workspace, kind=name, **lists("id created_at lexemes", made))
+                vectors = await asyncio.to_thread(_made, workspace, name, rows)
+                await _WRITE.rows(workspace=workspace, kind=name, **lists("id created_at lexemes", vectors))
 
 
 def _made(workspace: str, kind: str, rows: list[db.Row]) -> list[tuple[object, ...]]:
-    made: list[tuple[object, ...]] = []
+    vectors: list[tuple[object, ...]] = []
     for row in rows:
         text, marks = _KINDS[kind].shown(row)
         vector = documents.vector(text, (documents.of_kind(kind, workspace), f"bot:{row['bot_id']}", *marks))
-        made.append((row["id"], row["created_at"], vector))
-    return made
+        vectors.append((row["id"], row["created_at"], vector))
+    return vectors

@@ -57,10 +57,10 @@ class Asked(Struct):
         """Return tsqueries, as texts, that all have to be true of documents of a kind. The last word may be the
         beginning of a longer one, in leads any part of a name or address.
         """
-        queries = [documents.all_of([one]) for one in (documents.of_kind(kind, workspace), *self.marks)]
-        for place, (text, exact) in enumerate(self.terms, 1):
+        queries = [documents.all_of([mark]) for mark in (documents.of_kind(kind, workspace), *self.marks)]
+        for number, (text, exact) in enumerate(self.terms, 1):
             part = documents.contained(text) if kind == "lead" and not exact else None
-            beginning = not (exact or part) and place == len(self.terms)
+            beginning = not (exact or part) and number == len(self.terms)
             ways = (documents.row_of(text, beginning=beginning), part)
             queries.append(f"({' | '.join(filter(None, ways))})")
         return queries
@@ -98,38 +98,38 @@ def terms(text: str) -> list[Term]:
 
 def parse(text: str, bots: Mapping[str, str]) -> Asked:
     """Read what was typed; `bots` has the names of the workspace's bots by id."""
-    asked = Asked()
+    search = Asked()
     for part in _PART.finditer(text):
         name, phrase = (part["name"] or "").lower(), part["phrase"]
         value = (phrase if phrase is not None else part["word"] or "").strip()
         if name:
-            asked.faults += _filter(asked, name, value, bots)
+            search.faults += _filter(search, name, value, bots)
         elif documents.words(value):
-            asked.terms.append(Term(value, phrase is not None))
-    if len(asked.terms) > MOST:
-        asked.faults.append(f"Only the first {MOST} words are searched for.")
-        asked.terms = asked.terms[:MOST]
-    return asked
+            search.terms.append(Term(value, phrase is not None))
+    if len(search.terms) > MOST:
+        search.faults.append(f"Only the first {MOST} words are searched for.")
+        search.terms = search.terms[:MOST]
+    return search
 
 
-def _filter(asked: Asked, name: str, value: str, bots: Mapping[str, str]) -> list[str]:
+def _filter(search: Asked, name: str, value: str, bots: Mapping[str, str]) -> list[str]:
     """Add a filter. Return what is wrong with it."""
     if name not in FILTERS:
-        return [f"{name}: is not a filter. There are {', '.join(f'{one}:' for one in FILTERS)}."]
+        return [f"{name}: is not a filter. There are {', '.join(f'{filter_name}:' for filter_name in FILTERS)}."]
     needs, day = f"{name}: needs {FILTERS[name]}.", _day(value)
     if not value or (name in ("after", "before") and not day) or (name == "status" and value not in _STATUSES):
         return [needs]
     if name == "bot":
         if not (bot := _bot(value, bots)):
             return [f"No bot is called {value}."]
-        asked.marks.append(f"bot:{bot}")
+        search.marks.append(f"bot:{bot}")
     elif day and name == "before":
-        asked.until = day
+        search.until = day
     elif day and name == "after":
-        asked.since = day + timedelta(days=1)
+        search.since = day + timedelta(days=1)
     else:
-        asked.marks.append(f"{name}:{documents.plain(value)}")
-        asked.only = ("conversation",)
+        search.marks.append(f"{name}:{documents.plain(value)}")
+        search.only = ("conversation",)
     return []
 
 
@@ -144,5 +144,5 @@ def _day(text: str) -> datetime | None:
 def _bot(wanted: str, bots: Mapping[str, str]) -> str | None:
     """The bot with this id or name, or else the first whose name begins so."""
     wanted = wanted.lower()
-    whole = (one for one, name in bots.items() if wanted in (one, name.lower()))
-    return next(whole, None) or next((one for one, name in bots.items() if name.lower().startswith(wanted)), None)
+    whole = (bot_id for bot_id, name in bots.items() if wanted in (bot_id, name.lower()))
+    return next(whole, None) or next((bot_id for bot_id, name in bots.items() if name.lower().startswith(wanted)), None)

@@ -90,41 +90,41 @@ async def having(workspace: str, kind: Kind, text: str, marks: list[str]) -> tup
     """Return the ids of the documents with the words and phrases of a text, and these marks; and whether documents are
     `complete`. Raise InvalidParameter for `q` where it has no words, or `MOST`, or more than `FEW` documents have them.
     """
-    asked = Asked(terms(text), marks)
-    if not asked.terms:
+    search = Asked(terms(text), marks)
+    if not search.terms:
         raise refused("q", "no_words", "Must have a letter or a digit.")
-    if len(asked.terms) > MOST:
+    if len(search.terms) > MOST:
         raise refused("q", "too_many_words", f"Must have at most {MOST} words and phrases.")
-    lead_ids = await few(workspace, asked.lexemes(workspace, kind))
+    lead_ids = await few(workspace, search.lexemes(workspace, kind))
     if lead_ids is None:
         message = f"More than {FEW:,} have these words, which are not counted. Ask for more words, or for one bot."
         raise refused("q", "too_many_found", message)
     return lead_ids, await complete()
 
 
-async def page(workspace: str, kind: Kind, asked: Asked, after: str = "", limit: int = 20) -> Found[str]:
+async def page(workspace: str, kind: Kind, search: Asked, after: str = "", limit: int = 20) -> Found[str]:
     """Return the ids of one page, newest first. Raise InvalidParameter for an `after` that no page gave."""
-    lexemes, wanted = asked.lexemes(workspace, kind), _Wanted(kind, asked.since, asked.until)
+    lexemes, wanted = search.lexemes(workspace, kind), _Wanted(kind, search.since, search.until)
     first = await _FIRST.page(workspace, wanted, after, limit, lexemes)
     if not first.stopped:
         return first
-    known = await few_at_once(workspace, asked.parts(workspace, kind))
-    if known is None:
+    ids = await few_at_once(workspace, search.parts(workspace, kind))
+    if ids is None:
         return await _NEWEST.page(workspace, wanted, after, limit, lexemes)
-    if not known:
+    if not ids:
         return Found([], None)
-    return await _NEWEST.page(workspace, structs.replace(wanted, ids=known), after, limit)
+    return await _NEWEST.page(workspace, structs.replace(wanted, ids=ids), after, limit)
 
 
 @query()
 async def _leads(workspace: str, ids: list[str], pattern: str) -> list[db.Row]: ...
 
 
-async def leads(workspace: str, ids: list[str], asked: Asked) -> list[db.Row]:
+async def leads(workspace: str, ids: list[str], search: Asked) -> list[db.Row]:
     """Return these leads, in this order, with the custom fields that have one of the words; what has gone meanwhile is
     left out.
     """
-    return await _leads(workspace, ids, asked.pattern)
+    return await _leads(workspace, ids, search.pattern)
 
 
 @query()
@@ -136,6 +136,6 @@ async def notes(workspace: str, ids: list[str]) -> list[db.Row]:
 async def _conversations(workspace: str, ids: list[str], pattern: str) -> list[db.Row]: ...
 
 
-async def conversations(workspace: str, ids: list[str], asked: Asked) -> list[db.Row]:
+async def conversations(workspace: str, ids: list[str], search: Asked) -> list[db.Row]:
     """Return these conversations, in this order; `said` has role and text of messages with one of the words."""
-    return await _conversations(workspace, ids, asked.pattern)
+    return await _conversations(workspace, ids, search.pattern)

@@ -155,10 +155,10 @@ class Copy:
         rows = b"[" + b",".join(bytes(row[0]) for row in page) + b"]"
         if not (columns := declared.sealed().get(table)):
             return rows
-        found = msgspec.json.decode(rows, type=list[dict[str, Any]])
-        for row, column in itertools.product(found, columns):
+        lines = msgspec.json.decode(rows, type=list[dict[str, Any]])
+        for row, column in itertools.product(lines, columns):
             if sealed := row[name := column._meta.db_column_name]:
                 place = secret_box.place(column, row["id"])
                 plain = self._theirs.open_once(bytes.fromhex(sealed[2:]), place)
                 row[name] = f"\\x{self._ours.seal(plain, place).hex()}"
-        return msgspec.json.encode(found)
+        return msgspec.json.encode(lines)

@@ -46,9 +46,9 @@ class _Kind(NamedTuple):
 @derived
 def kinds(tables: Sequence[type[Table]]) -> list[_Kind]:
     """Every kind of line, in the order of the file."""
-    made = [_kind(table, tables) for table in tables if declaration(table).line]
-    known = {name: place for place, name in enumerate(_ORDER)}
-    return sorted(made, key=lambda kind: known.get(kind.name, len(known)))
+    listed = [_kind(table, tables) for table in tables if declaration(table).line]
+    order = {name: index for index, name in enumerate(_ORDER)}
+    return sorted(listed, key=lambda kind: order.get(kind.name, len(order)))
 
 
 def _kind(table: type[Table], tables: Sequence[type[Table]]) -> _Kind:

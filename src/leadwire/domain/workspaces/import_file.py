@@ -106,16 +106,19 @@ async def _write(kind: Any, page: Sequence[Line], workspace: str) -> None:
 async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> None:
     if not rows:
         return
-    made = declaration(table).made
+    computed = declaration(table).made
     rows = [_row(table, row) for row in rows]
     target = DeliveryResult if table is EveryDelivery else table
-    name, columns = target._meta.tablename, {one._meta.name: one._meta.db_column_name for one in target._meta.columns}
+    name, columns = (
+        target._meta.tablename,
+        {column._meta.name: column._meta.db_column_name for column in target._meta.columns},
+    )
     if "workspace_id" in columns:
         rows = [row | {"workspace_id": workspace} for row in rows]
     rows = [{columns[key]: value for key, value in row.items() if key in columns} for row in rows]
     kept = sorted(rows[0])
     await db.rows(
-        f"INSERT INTO {name} ({', '.join([*kept, *made])}) SELECT {', '.join([*kept, *made.values()])}"
+        f"INSERT INTO {name} ({', '.join([*kept, *computed])}) SELECT {', '.join([*kept, *computed.values()])}"
         f" FROM json_populate_recordset(NULL::{name}, $1) ON CONFLICT DO NOTHING",
         msgspec.json.encode(rows),
     )

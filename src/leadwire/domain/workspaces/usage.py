@@ -91,16 +91,16 @@ class Near(Struct, frozen=True):
 
 async def page(after: str = "", limit: int = 50) -> tuple[list[Usage], str | None]:
     """Return the workspaces after one, by its id, oldest first; and after which one to read on."""
-    found = await _read(None, after, limit + 1, _PER_PAGE)
-    return found[:limit], found[limit - 1].id if len(found) > limit else None
+    usages = await _read(None, after, limit + 1, _PER_PAGE)
+    return usages[:limit], usages[limit - 1].id if len(usages) > limit else None
 
 
 async def one(workspace: str) -> Usage:
     """Return what one workspace has. Raise NotFound."""
-    found = await _read(workspace, "", 1, 10 * _PER_PAGE)
-    if not found:
+    usages = await _read(workspace, "", 1, 10 * _PER_PAGE)
+    if not usages:
         raise NotFound(f"There is no workspace {workspace}.")
-    return found[0]
+    return usages[0]
 
 
 async def near() -> list[Near]:
@@ -116,12 +116,12 @@ async def unfinished() -> list[tuple[str, str]]:
 
 
 async def _read(workspace: str | None, after: str, limit: int, most: int) -> list[Usage]:
-    found = await _SQL["counts"].rows(id=workspace, after=after, limit=limit, most=most, now=clock.now())
+    rows = await _SQL["counts"].rows(id=workspace, after=after, limit=limit, most=most, now=clock.now())
     tables = {row["name"]: row for row in await _SQL["tables"].rows(names=_NAMES)}
-    many = [row["id"] for row in found if any(row[kind] > most for kind in _TABLES)]
+    many = [row["id"] for row in rows if any(row[kind] > most for kind in _TABLES)]
     common = await _SQL["common"].rows(names=_NAMES, ids=many) if many else []
     estimates = {(row["name"], row["workspace_id"]): row["rows"] for row in common}
-    return [_usage(row, most, tables, estimates) for row in found]
+    return [_usage(row, most, tables, estimates) for row in rows]
 
 
 def _usage(row: Any, most: int, tables: Mapping[str, Any], estimates: Mapping[tuple[str, str], float]) -> Usage:

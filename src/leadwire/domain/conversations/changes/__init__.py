@@ -34,20 +34,20 @@ async def add_messages(
 ) -> list[StoredMessage]:
     """Add messages in their order, and what the visitor has `told`. Raise ConversationNotFound, and as `plan.say`."""
     async with db.transaction():
-        known = await reads.lock(workspace, conversation_id)
-        plan = planning.say(planning.change(known), messages, told)
+        stored = await reads.lock(workspace, conversation_id)
+        plan = planning.say(planning.change(stored), messages, told)
         await store(plan)
     return list(plan.messages)
 
 
-async def capture_lead(workspace: str, conversation_id: str, found: LeadPatch) -> Lead:
+async def capture_lead(workspace: str, conversation_id: str, contact: LeadPatch) -> Lead:
     """Store the visitor as a lead. Raise ConversationNotFound, Invalid; Unavailable when others change it meanwhile."""
 
     async def capture(_: int) -> Lead:
         async with db.transaction():
-            known = await reads.lock(workspace, conversation_id)
-            holder = await holders.holder(workspace, known.row["bot_id"], found)
-            plan = planning.capture(planning.change(known), found, holder)
+            stored = await reads.lock(workspace, conversation_id)
+            holder = await holders.holder(workspace, stored.row["bot_id"], contact)
+            plan = planning.capture(planning.change(stored), contact, holder)
             await store(plan)
         assert plan.lead  # noqa: S101 - it was captured
         return plan.lead.lead
@@ -58,8 +58,8 @@ async def capture_lead(workspace: str, conversation_id: str, found: LeadPatch) -
 async def hand_off(workspace: str, conversation_id: str, reason: str) -> None:
     """Ask for a person; a second time changes nothing. Raise ConversationNotFound, AlreadyEnded."""
     async with db.transaction():
-        known = await reads.lock(workspace, conversation_id, lead=True)
-        plan = planning.hand_off(planning.change(known), reason)
+        stored = await reads.lock(workspace, conversation_id, lead=True)
+        plan = planning.hand_off(planning.change(stored), reason)
         if plan.events:
             await store(plan)
 
@@ -71,8 +71,8 @@ async def end(
     if not ids.is_id("conv", conversation_id):
         raise ConversationNotFound
     async with db.transaction():
-        known = await reads.lock(workspace, conversation_id, lead=True)
-        plan = planning.end(planning.change(known), by, reason)
+        stored = await reads.lock(workspace, conversation_id, lead=True)
+        plan = planning.end(planning.change(stored), by, reason)
         if plan.events:
             await store(plan)
     return schema.ConversationEnd(conversation_id, "ended", clock.iso(plan.row["ended_at"]))

@@ -83,11 +83,11 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
     names = {name.rstrip(".-").lower() for name in _MENTION.findall(content)}
     people = [user for user in await accounts.users(workspace) if has_role(user.role, "agent")] if names else []
     mentioned = [person for person in people if {person.email.lower(), person.email.lower().partition("@")[0]} & names]
-    others = [one for one in mentioned if one.id != user_id]
+    others = [person for person in mentioned if person.id != user_id]
     async with locked(workspace, conversation_id):
         await _ADD_NOTE.rows(
             id=ids.new("note"), workspace_id=workspace, conversation_id=conversation_id, user_id=user_id,
-            content=content, created_at=now, mentions=[one.id for one in mentioned],
+            content=content, created_at=now, mentions=[person.id for person in mentioned],
         )  # fmt: skip
         if others:
             users = [other.id for other in others]
@@ -97,15 +97,15 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
 
 async def tag(workspace: str, conversation_id: str, text: str) -> None:
     """Add tags, with commas between them, at any time. Raise ConversationNotFound, Invalid."""
-    given = [" ".join(one.split()).lower() for one in text[: _MOST_TAGS * 100].split(",")]
-    wanted = [one for one in given if one]
-    if len(text) > _MOST_TAGS * 100 or any(len(one) > _LONGEST_TAG or "\0" in one for one in wanted):
+    words = [" ".join(word.split()).lower() for word in text[: _MOST_TAGS * 100].split(",")]
+    wanted = [word for word in words if word]
+    if len(text) > _MOST_TAGS * 100 or any(len(word) > _LONGEST_TAG or "\0" in word for word in wanted):
         raise Invalid(f"A tag has at most {_LONGEST_TAG} characters, a conversation at most {_MOST_TAGS} tags.")
     if not wanted:
         raise Invalid("Write a tag.")
     async with locked(workspace, conversation_id):
-        known = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
-        tags = list(dict.fromkeys([*known, *wanted]))
+        present = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
+        tags = list(dict.fromkeys([*present, *wanted]))
         if len(tags) > _MOST_TAGS:
             raise Invalid(f"A conversation has at most {_MOST_TAGS} tags: remove one first.")
         await _TAG.rows(workspace=workspace, id=conversation_id, tags=tags)
@@ -114,8 +114,8 @@ async def tag(workspace: str, conversation_id: str, text: str) -> None:
 async def untag(workspace: str, conversation_id: str, text: str) -> None:
     """Remove a tag. Raise ConversationNotFound."""
     async with locked(workspace, conversation_id):
-        known = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
-        await _TAG.rows(workspace=workspace, id=conversation_id, tags=[one for one in known if one != text])
+        tags = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
+        await _TAG.rows(workspace=workspace, id=conversation_id, tags=[tag for tag in tags if tag != text])
 
 
 async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:

@@ -140,12 +140,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         event_id, start = ids.new("evt"), time.perf_counter()
         member = _Member({**values, "event": event_id}, _values(self, event_id))
         if db.in_transaction():
-            (made,) = await _write(change, [member])
+            (row,) = await _write(change, [member])
         else:
-            made = await _gathered(change)(member)
-        if made is None:
+            row = await _gathered(change)(member)
+        if row is None:
             return False
-        _announce(self, made, start)
+        _announce(self, row, start)
         return True
 
 
@@ -158,9 +158,9 @@ async def record(events: Sequence[Event]) -> list[str]:
         raise RuntimeError(f"{events[0].kind} recorded outside the transaction of its change")
     start, event_ids = time.perf_counter(), [ids.new("evt") for _ in events]
     members = [_Member({}, _values(event, event_id)) for event, event_id in zip(events, event_ids, strict=True)]
-    for event, made in zip(events, await _write(None, members), strict=True):
-        if made is not None:
-            _announce(event, made, start)
+    for event, row in zip(events, await _write(None, members), strict=True):
+        if row is not None:
+            _announce(event, row, start)
     return event_ids
 
 
@@ -172,14 +172,14 @@ async def record_with(change: Statement, values: Mapping[str, object], events: S
     """
     start, recording = time.perf_counter(), _recording(change, alone=True)
     members = [_values(event, ids.new("evt")) for event in events]
-    given: dict[str, object] = {name: [member[name] for member in members] for name in _GIVEN}
+    lists: dict[str, object] = {name: [member[name] for member in members] for name in _GIVEN}
     arguments = [values[name] for name in change.names]
-    made = await DB.fetch(recording.text, arguments + recording.arguments(given | {"direct": push.is_open()}))
-    known = {row["id"]: row for row in made}
+    rows = await DB.fetch(recording.text, arguments + recording.arguments(lists | {"direct": push.is_open()}))
+    by_id = {row["id"]: row for row in rows}
     for event, member in zip(events, members, strict=True):
-        if row := known.get(member["id"]):
+        if row := by_id.get(member["id"]):
             _announce(event, row, start)
-    return bool(made)
+    return bool(rows)
 
 
 class _Member(NamedTuple):
@@ -208,22 +208,22 @@ def _values(event: Event, event_id: str) -> dict[str, object]:
 async def _write(change: Statement | None, members: Sequence[_Member]) -> list[Row | None]:
     """Make a change several times and record its events. Return what became of each; None: no row was changed."""
     recording = _recording(change)
-    given: dict[str, object] = {name: [member.event[name] for member in members] for name in _GIVEN}
-    values = recording.arguments(given | {"direct": push.is_open()})
+    lists: dict[str, object] = {name: [member.event[name] for member in members] for name in _GIVEN}
+    values = recording.arguments(lists | {"direct": push.is_open()})
     if change:
         values[:0] = [[member.change[name] for member in members] for name in change.names]
-    made = {row["id"]: row for row in await DB.fetch(recording.text, values)}
-    return [made.get(member.event["id"]) for member in members]
+    rows = {row["id"]: row for row in await DB.fetch(recording.text, values)}
+    return [rows.get(member.event["id"]) for member in members]
 
 
-def _announce(event: Event, made: Row, start: float) -> None:
-    """Say after the commit what was `made` of an event."""
-    if made["queued"]:
-        db.after_commit(functools.partial(push.push, [Key(made["id"], name, 0) for name in made["queued"]]))
-    if made["left_to_relay"]:
+def _announce(event: Event, row: Row, start: float) -> None:
+    """Say after the commit what became of an event: its row."""
+    if row["queued"]:
+        db.after_commit(functools.partial(push.push, [Key(row["id"], name, 0) for name in row["queued"]]))
+    if row["left_to_relay"]:
         db.after_commit(push.wake_relay)
-    db.after_commit(functools.partial(metrics.committed, event.kind, start, relayed=not made["left_to_relay"]))
-    db.after_commit(functools.partial(telemetry.recorded, event.workspace, made["id"]))
+    db.after_commit(functools.partial(metrics.committed, event.kind, start, relayed=not row["left_to_relay"]))
+    db.after_commit(functools.partial(telemetry.recorded, event.workspace, row["id"]))
     db.after_commit(functools.partial(wakes.wake, event.workspace, event.kind))
 
 

@@ -162,25 +162,25 @@ async def _step(job_id: str, tries: int = 0) -> Step:
     if allowed < 1:
         return Step(0, ended=False)
     criteria = Criteria(*(job[name] for name in Criteria._fields))
-    place = {name: job[name] for name in ("after_event", "after_endpoint")}
-    batch = await _NEXT[criteria.replay].rows(**criteria._asdict(), **place, allowed=allowed)
+    position = {name: job[name] for name in ("after_event", "after_endpoint")}
+    batch = await _NEXT[criteria.replay].rows(**criteria._asdict(), **position, allowed=allowed)
     if batch:
         await _lock(batch)  # all at once: that somebody holds one is the failure of none
         least = 1 if tries >= _TRIES else len(batch)
         await batches.most(batch, partial(_again, replay=criteria.replay), "delivery.not_redriven", least=least)
-        place = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
+        position = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
     finished = len(batch) < allowed
-    await _STEPPED.rows(id=job["id"], moved=len(batch), **place, finished=finished)
+    await _STEPPED.rows(id=job["id"], moved=len(batch), **position, finished=finished)
     return Step(len(batch), ended=finished)
 
 
 async def _again(batch: Sequence[Iterable[str]], *, replay: bool = False, once: bool = False) -> None:
     """Let these (event, endpoint) wait again; in an order, what comes after them waits for them."""
     states: tuple[State, ...] = ("delivered", "dead", "cancelled") if replay else ("dead",)
-    asked, known = await _lock(batch)
+    values, ready = await _lock(batch)
     db.after_commit(push.wake_relay)
-    again = await _AGAIN.rows(**asked, states=states, replay=replay, once=once)
-    if any(known.values()):
+    again = await _AGAIN.rows(**values, states=states, replay=replay, once=once)
+    if any(ready.values()):
         await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
 
 
@@ -188,7 +188,7 @@ async def _lock(batch: Sequence[Iterable[str]]) -> tuple[dict[str, Any], dict[st
     """Lock endpoints, events and what is unfinished, in the order of all locks. Return values, and `due.wake`'s."""
     pairs = lists("events endpoints", batch)
     bounds = {"first": min(pairs["events"]), "last": max(pairs["events"])}
-    known = await due.wake(pairs["endpoints"])
+    ready = await due.wake(pairs["endpoints"])
     await _EVENTS.rows(events=pairs["events"], **bounds)
     await _UNFINISHED.rows(**pairs)
-    return pairs | bounds, known
+    return pairs | bounds, ready

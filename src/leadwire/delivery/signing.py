@@ -53,21 +53,21 @@ def headers(  # noqa: PLR0913 - one for each thing a header is made of
     """Every header of one POST. `at` is in Unix seconds, `staged` the next secret while one is being rotated in,
     `signing_key` what `new_signing_key` has made.
     """
-    made = [
+    pairs = [
         ("content-type", "application/json"),
         ("user-agent", _USER_AGENT),
         *signatures(event_id, body, secret, staged, at, prefix, signing_key),
         (f"{prefix}Attempt", str(attempt)),
     ]
     if traceparent:
-        made.append(("traceparent", traceparent))
+        pairs.append(("traceparent", traceparent))
     if ordering_key:
-        made.append((f"{prefix}Ordering-Key", ordering_key))
+        pairs.append((f"{prefix}Ordering-Key", ordering_key))
     if test:
-        made.append((f"{prefix}Test", "true"))
+        pairs.append((f"{prefix}Test", "true"))
     if sequence is not None:
-        made.append((f"{prefix}Sequence", str(sequence)))
-    return made
+        pairs.append((f"{prefix}Sequence", str(sequence)))
+    return pairs
 
 
 def signatures(
@@ -75,7 +75,7 @@ def signatures(
 ) -> list[tuple[str, str]]:
     """The headers that sign a body, with its id and time."""
     content = b"%s.%d.%s" % (signed_id.encode(), at, body)
-    standard = [_standard(one, content) for one in (secret, staged) if one]
+    standard = [_standard(key, content) for key in (secret, staged) if key]
     if signing_key:
         standard.append("v1a," + base64.b64encode(_private(signing_key).sign(content)).decode())
     return [

@@ -58,7 +58,7 @@ _announcers: Final = weakref.WeakSet[Announcer]()
 
 def take() -> list[str]:
     """Return what this process has still to say: the caller says it with what it tells Redis now."""
-    return [channel for one in _announcers for channel in one.take()]
+    return [channel for announcer in _announcers for channel in announcer.take()]
 
 
 async def listen(

@@ -44,8 +44,8 @@ def call(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
             raise TooHeavy from error
     if not good:
         raise answer
-    given: T = answer
-    return given
+    result: T = answer
+    return result
 
 
 @atexit.register
@@ -59,11 +59,13 @@ def end() -> None:
 
 def _started() -> tuple[subprocess.Popen[bytes], Any]:
     ours, theirs = Pipe()
-    known = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with theirs:
         end = theirs.fileno()
         command = [sys.executable, "-P", "-c", _SERVE, str(end)]
-        process = subprocess.Popen(command, env=known, pass_fds=[end], start_new_session=True)  # Ctrl-C is the parent's
+        process = subprocess.Popen(
+            command, env=environment, pass_fds=[end], start_new_session=True
+        )  # Ctrl-C is the parent's
     return process, ours
 
 

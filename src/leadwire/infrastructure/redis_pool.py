@@ -73,20 +73,20 @@ def create_client(url: str) -> "redis.Redis":
     scheme, plus, kind = urlsplit(url).scheme.partition("+")
     try:
         if not plus:
-            made = Client.from_url(url, **_ONE_TIMES, retry=Retry(NoBackoff(), 0), health_check_interval=0)
+            client = Client.from_url(url, **_ONE_TIMES, retry=Retry(NoBackoff(), 0), health_check_interval=0)
         elif scheme in {"redis", "rediss"} and kind in _KINDS:
             return _KINDS[kind](url, scheme)
         else:
             raise ValueError(f"its form is none of {_FORMS}")
     except (ValueError, TypeError, RedisClusterException) as error:
         raise OperatorError(f"LEADWIRE_REDIS_URL cannot be used: {error}") from error
-    return _to_primary(made)
+    return _to_primary(client)
 
 
-def _to_primary(made: "redis.Redis") -> "redis.Redis":
-    pool = made.connection_pool
+def _to_primary(client: "redis.Redis") -> "redis.Redis":
+    pool = client.connection_pool
     pool.connection_class = type("ToPrimary", (pool.connection_class, _ToPrimary), {"pool": pool})
-    return made
+    return client
 
 
 def _hosts(url: str, scheme: str, port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:
@@ -94,9 +94,9 @@ def _hosts(url: str, scheme: str, port: int) -> tuple[list[tuple[str, int]], dic
     parts = urlsplit(url)
     credentials, at, hosts = parts.netloc.rpartition("@")
     parsed = [parse_url(f"{scheme}://{credentials}{at}{host}?{parts.query}") for host in hosts.split(",")]
-    if not all("host" in one for one in parsed):
+    if not all("host" in server for server in parsed):
         raise ValueError("a host is missing")
-    servers = [(one["host"], one.get("port", port)) for one in parsed]
+    servers = [(server["host"], server.get("port", port)) for server in parsed]
     options = {name: value for name, value in parsed[0].items() if name not in {"host", "port"}}
     if options.pop("connection_class", None) is SSLConnection:
         options["ssl"] = True

@@ -44,8 +44,8 @@ async def wake(endpoint_ids: set[str], *, stay_open: bool = True, roomy: Collect
     """Wake endpoints for deliveries that are going to wait, or for room (`roomy`); what waits for one that was removed
     is canceled.
     """
-    known = await due.wake(endpoint_ids, stay_open=stay_open, roomy=roomy)
-    for endpoint_id in sorted(endpoint_ids - known.keys()):
+    ready = await due.wake(endpoint_ids, stay_open=stay_open, roomy=roomy)
+    for endpoint_id in sorted(endpoint_ids - ready.keys()):
         await start(endpoint_id)
 
 

@@ -126,10 +126,10 @@ async def count_secrets() -> Secrets | None:
     if not await _EXISTS.value():
         return None
     endpoints = unreadable = 0
-    found = await _BY_KEY.rows()
-    if not found:
+    rows = await _BY_KEY.rows()
+    if not rows:
         return Secrets(0, 0)
-    for _, endpoint_id, sealed, count in found:
+    for _, endpoint_id, sealed, count in rows:
         endpoints += count
         try:
             opened(endpoint_id, WebhookEndpoint.secret, sealed)

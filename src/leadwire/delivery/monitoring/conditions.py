@@ -7,6 +7,7 @@ The observer keeps in Redis which conditions hold, and since when; another that 
 import re
 import time
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, Literal
 
@@ -99,7 +100,7 @@ async def note(redis: Redis) -> None:
     """Keep which conditions hold now. Raise what Redis raises."""
     text = await redis.get(_KEY)
     before = msgspec.json.decode(text, type=Noted).held if text else []
-    since = {(one.name, one.gauge, one.label): one.since for one in before}
+    since = {(held.name, held.gauge, held.label): held.since for held in before}
     now = time.time()
     held = [
         Held(condition.name, condition.gauge, label, value, since.get((condition.name, condition.gauge, label), now))
@@ -118,13 +119,14 @@ async def firing(redis: Redis) -> list[Firing] | None:
         return None
     # A relay of another version may have others.
     conditions = {(condition.name, condition.gauge): condition for condition in CONDITIONS}
-    found = [(conditions[one.name, one.gauge], one) for one in noted.held if (one.name, one.gauge) in conditions]
     firing = [
-        Firing(one.name, one.severity, _words(one, held), one.command, clock.from_unix(held.since))
-        for one, held in found
-        if now - held.since >= one.wait
+        Firing(
+            condition.name, condition.severity, _words(condition, held), condition.command, clock.from_unix(held.since)
+        )
+        for held in noted.held
+        if (condition := conditions.get((held.name, held.gauge))) and now - held.since >= condition.wait
     ]
-    return sorted(firing, key=lambda one: one.severity)  # `page` is first
+    return sorted(firing, key=attrgetter("severity"))  # `page` is first
 
 
 def runbook(name: str) -> str:

@@ -95,12 +95,12 @@ async def update() -> None:
     """Look it up and show it. Raise what the database raises."""
     async with db.transaction():
         await db.rows("SET LOCAL statement_timeout = '1s'")
-        held, found, space = await _STATEMENTS["held"].rows(), await holders(), await disk()
+        held, holding, space = await _STATEMENTS["held"].rows(), await holders(), await disk()
     SPACE.show_all({(): space.free / space.total} if space else {})
     RECORDING.show(next(row["value"] for row in held if row["gauge"] == "recording"))
     DEAD.show_all({(row["label"],): row["value"] for row in held if row["gauge"] == "dead"})
-    WAL.show(max((holder.wal or 0 for holder in found), default=0))
-    snapshots = [holder for holder in found if holder.transactions is not None]
+    WAL.show(max((holder.wal or 0 for holder in holding), default=0))
+    snapshots = [holder for holder in holding if holder.transactions is not None]
     for gauge, field, kinds in (
         (SECONDS, "seconds", ("transaction", "prepared")),
         (TRANSACTIONS, "transactions", ("transaction", "prepared", "slot", "standby")),

@@ -95,7 +95,7 @@ class Status(Struct):
 async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
     """Return how delivery stands now. Without `finished`, what is done, perhaps millions, is not counted."""
     counted = await (_COUNTED if finished else _UNFINISHED).rows()
-    known = EXACT if finished else (*UNFINISHED, "dead")
+    counted_states = EXACT if finished else (*UNFINISHED, "dead")
     found = workers = silent = None
     with contextlib.suppress(*AWAY):
         if redis is not None:
@@ -110,7 +110,7 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
     (trouble,) = await _TROUBLE.rows()
     return Status(
         unrelayed=Unrelayed(*trouble[:2]),
-        deliveries=dict.fromkeys(known, 0) | {row["state"]: row["count"] for row in counted},
+        deliveries=dict.fromkeys(counted_states, 0) | {row["state"]: row["count"] for row in counted},
         overdue=Overdue(*trouble[2:4]),
         behind=[OverdueEndpoint(*row) for row in await _BEHIND.rows(limit=_LISTED)],
         paused_endpoints=trouble["paused"],

@@ -45,10 +45,10 @@ class Checkpoint(Struct, frozen=True):
 
 async def read(workspace: str, endpoint_id: str, after: int) -> Checkpoint:
     """Return the checkpoint of up to `MOST` deliveries above a number."""
-    found = await _NUMBERED.rows(workspace=workspace, endpoint_id=endpoint_id, after=after, most=MOST)
-    at, first, highest = found[0]["at"], found[0]["first"], found[0]["highest"] or 0
+    rows = await _NUMBERED.rows(workspace=workspace, endpoint_id=endpoint_id, after=after, most=MOST)
+    at, first, highest = rows[0]["at"], rows[0]["first"], rows[0]["highest"] or 0
     last = max(after, highest if first is None else min(highest, first + MOST - 1))
-    numbered = [row for row in found if row["sequence"] is not None]
+    numbered = [row for row in rows if row["sequence"] is not None]
     kept = [row for row in numbered if row["kept"]]
     lines = [f"{row['sequence']} {row['event_id']}\n" for row in kept if row["finished"]]
     return Checkpoint(
@@ -65,18 +65,18 @@ async def read(workspace: str, endpoint_id: str, after: int) -> Checkpoint:
 
 
 def _ranges(numbers: Iterable[int]) -> Ranges:
-    found: Ranges = []
+    ranges: Ranges = []
     for number in numbers:
-        follows = found and found[-1][1] == number - 1
-        found[-1:] = [(found[-1][0], number)] if follows else [*found[-1:], (number, number)]
-    return found
+        follows = ranges and ranges[-1][1] == number - 1
+        ranges[-1:] = [(ranges[-1][0], number)] if follows else [*ranges[-1:], (number, number)]
+    return ranges
 
 
 def _between(after: int, numbers: Iterable[int], last: int) -> Ranges:
     """The ranges above `after`, up to `last`, that ascending numbers leave out."""
-    found, before = [], after
+    gaps, before = [], after
     for number in chain(numbers, [last + 1]):
         if number > before + 1:
-            found.append((before + 1, number - 1))
+            gaps.append((before + 1, number - 1))
         before = number
-    return found
+    return gaps

@@ -57,9 +57,9 @@ async def take(endpoint_id: str, workspace: str, most: int, settings: Settings) 
     Raise OperatorError, and hand out nothing, when the endpoint's secret cannot be read.
     """
     lease = SCHEME + secrets.token_hex(16)
-    asked = {"endpoint_id": endpoint_id, "workspace": workspace, "most": most, "largest": LARGEST_WINDOW}
+    values = {"endpoint_id": endpoint_id, "workspace": workspace, "most": most, "largest": LARGEST_WINDOW}
     async with db.transaction():
-        jobs = [_to_send(row) for row in await _TAKE.rows(**asked, lease=lease, seconds=settings.delivery_timeout)]
+        jobs = [_to_send(row) for row in await _TAKE.rows(**values, lease=lease, seconds=settings.delivery_timeout)]
         fresh = [job.entry.key for job in jobs if job.numbered and job.sequence is None]
         numbers = await number(fresh, lease) if fresh else {}
     jobs = [job._replace(sequence=numbers.get(job.entry.key[:2], job.sequence)) for job in jobs]
@@ -78,11 +78,11 @@ async def acknowledge(
 
     Raise db.Locked when somebody is changing the endpoint.
     """
-    asked = {"endpoint_id": endpoint_id, "workspace": workspace, "events": list(events)}
-    held = await _HELD.rows(**asked, lease=lease)
+    values = {"endpoint_id": endpoint_id, "workspace": workspace, "events": list(events)}
+    held = await _HELD.rows(**values, lease=lease)
     await _record([_attempt(row, "delivered", settings) for row in held], lease)
-    found = await _DELIVERED.rows(**asked, first=min(events, default=""), last=max(events, default=""))
-    return {row["event_id"] for row in found}
+    rows = await _DELIVERED.rows(**values, first=min(events, default=""), last=max(events, default=""))
+    return {row["event_id"] for row in rows}
 
 
 async def expire(settings: Settings) -> tuple[int, list[Attempt]]:
@@ -94,14 +94,14 @@ async def expire(settings: Settings) -> tuple[int, list[Attempt]]:
     for row in await _EXPIRED.rows(most=BATCH, resting=_failing.resting()):
         by_lease.setdefault((row["endpoint_id"], row["owner"]), []).append(_attempt(row, "timeout", settings))
     expired, dead = 0, list[Attempt]()
-    for (endpoint_id, lease), made in by_lease.items():
+    for (endpoint_id, lease), attempts in by_lease.items():
 
         async def some(part: Sequence[Attempt], lease: str = lease) -> None:
             dead.extend(await _record(part, lease))
 
-        failed = await apart(made, some)
+        failed = await apart(attempts, some)
         _failing.all_failed((endpoint_id, error) for _, error in failed[:1])
-        expired += len(made) - len(failed)
+        expired += len(attempts) - len(failed)
     return expired, dead
 
 

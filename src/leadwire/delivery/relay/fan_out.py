@@ -56,9 +56,9 @@ class OutboxFront:
         """Return from where on to look this time."""
         if (since := self._front.since()) is not None:
             return since
-        given, oldest = await _POSITIONS.one(LookupError())
+        position, oldest = await _POSITIONS.one(LookupError())
         self._front.at(min(self._given, oldest or self._given))
-        self._given = given
+        self._given = position
         return 0
 
 
@@ -71,8 +71,8 @@ async def fan_out(
     db.TRANSIENT, unless something was relayed before.
     """
     since = await front.since() if front else 0
-    asked = {"after": after, "most": _WORKSPACES, "resting": _failing.resting(), "since": since}
-    busy = [row["workspace_id"] for row in await _BUSY.rows(**asked)]
+    values = {"after": after, "most": _WORKSPACES, "resting": _failing.resting(), "since": since}
+    busy = [row["workspace_id"] for row in await _BUSY.rows(**values)]
     rows, failed = list[db.Row](), list[str]()
     for workspace in busy:
         try:
@@ -90,11 +90,11 @@ async def fan_out(
         rows += await _one_by_one(workspace, since)
     _failing.succeeded(row["event_id"] for row in rows)
     ages = [row["age"] for row in rows if row["age"] is not None]
-    made = [row for row in rows if row["age"] is None]
+    new = [row for row in rows if row["age"] is None]
     metrics.relayed(ages)
-    keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
-    waiting = [row["endpoint_id"] for row in made if row["state"] == "waiting"]
-    for row in made:
+    keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in new if row["state"] == "queued"]
+    waiting = [row["endpoint_id"] for row in new if row["state"] == "waiting"]
+    for row in new:
         if row["test"] and row["state"] == "waiting":  # for a receiver that fetches, perhaps of a disabled endpoint
             wakes.wake(row["endpoint_id"])
     return FanOut(len(ages), keys, len(waiting), set(waiting), busy[-1] if len(busy) == _WORKSPACES else "")
@@ -118,8 +118,8 @@ async def _of_workspace(
         if not await _HAVE.value(workspace=workspace, patience=_PATIENCE):
             return []
         closed = await due.wake([row["id"] for row in await _CLOSED.rows(workspace=workspace)], soon=soon)
-        asked = {"workspace": workspace, "since": since, "deliveries": deliveries, "event_id": event_id}
-        return await _FAN_OUT.rows(**asked, closed=list(closed), resting=resting)
+        values = {"workspace": workspace, "since": since, "deliveries": deliveries, "event_id": event_id}
+        return await _FAN_OUT.rows(**values, closed=list(closed), resting=resting)
 
 
 async def _one_by_one(workspace: str, since: int) -> list[db.Row]:

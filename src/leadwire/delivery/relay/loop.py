@@ -134,12 +134,12 @@ class Relay:
         """Make days ahead, drop old ones. An hour late does no harm; a relay that waits for locks would."""
         try:
             with db.acting_as("maintenance"):
-                made, dropped = await partitions.maintain(self._settings.retention_days)
+                created, dropped = await partitions.maintain(self._settings.retention_days)
         except db.Locked as error:
             telemetry.log("partitions.failed", level=logging.WARNING, error=error)
             return _MAINTAIN_AGAIN
-        if made or dropped:
+        if created or dropped:
             telemetry.log(
-                "partitions.maintained", made=[str(day) for day in made], dropped=[str(day) for day in dropped]
+                "partitions.maintained", made=[str(day) for day in created], dropped=[str(day) for day in dropped]
             )
         return _MAINTAIN_EVERY

@@ -39,13 +39,13 @@ async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
     await _DELETE_HOURS.rows(days=retention_days)
     existing = set(await _existing())
     missing = [day for day in _wanted(today, await _first(today, earliest)) if day not in existing]
-    made = [day for day in missing if await _make(day)]
+    created = [day for day in missing if await _make(day)]
     # A wrong clock alone, the database's or ours, makes no day old.
     kept_from = min(earliest, clock.now().date() - timedelta(days=retention_days))
     dropped = [day for day in sorted(existing) if day < kept_from and await _drop(day)]
     for statement in _DELETE_KEPT:
         await statement.rows(earliest=kept_from)
-    return made, dropped
+    return created, dropped
 
 
 async def days(retention_days: int) -> tuple[int, int]:

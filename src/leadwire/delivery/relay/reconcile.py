@@ -82,7 +82,7 @@ async def count_lost(redis: Redis, shards: int, slack: float) -> int:
 
 async def _read(redis: Redis, shards: int, slack: float) -> dict[str, Any]:
     now = await _NOW.value()
-    found = await streams.states(redis, shards)
-    pending = ["".join(map(str, key)) for key in await streams.pending(redis, found)]
-    ages = {"shards": list(range(shards)), "ages": [stream.unread for stream in found]}
-    return {"streams": found, "now": now, "slack": slack, "pending": pending, "count": shards, **ages}
+    states = await streams.states(redis, shards)
+    pending = ["".join(map(str, key)) for key in await streams.pending(redis, states)]
+    ages = {"shards": list(range(shards)), "ages": [stream.unread for stream in states]}
+    return {"streams": states, "now": now, "slack": slack, "pending": pending, "count": shards, **ages}

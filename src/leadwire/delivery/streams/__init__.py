@@ -86,10 +86,10 @@ async def add(redis: Redis, keys: Sequence[Key], shards: int, channels: Sequence
     """Append one entry per key to the endpoints' shards, and wake whoever has subscribed to one of `channels`."""
     streams = names(shards)
     for start in range(0, len(keys), _ADDED):
-        given: list[str | int] = [len(channels), *channels]
+        arguments: list[str | int] = [len(channels), *channels]
         for event_id, endpoint_id, attempts in keys[start : start + _ADDED]:
-            given += (1 + shard_of(endpoint_id, shards), event_id, endpoint_id, attempts)
-        await redis.eval(_ADD, shards, *streams, *given)
+            arguments += (1 + shard_of(endpoint_id, shards), event_id, endpoint_id, attempts)
+        await redis.eval(_ADD, shards, *streams, *arguments)
         channels = ()
 
 
@@ -115,9 +115,9 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
     by_stream: dict[bytes, list[bytes]] = {}
     for entry in entries:
         by_stream.setdefault(entry.stream, []).append(entry.id)
-    given = [part for entry_ids in by_stream.values() for part in (len(entry_ids), *entry_ids)]
+    arguments = [part for entry_ids in by_stream.values() for part in (len(entry_ids), *entry_ids)]
     if entries:
-        await redis.eval(_DONE, len(by_stream), *by_stream, GROUP, *given)  # type: ignore[arg-type]
+        await redis.eval(_DONE, len(by_stream), *by_stream, GROUP, *arguments)  # type: ignore[arg-type]
 
 
 async def length(redis: Redis, shards: int) -> int:
@@ -131,15 +131,15 @@ async def length(redis: Redis, shards: int) -> int:
 async def states(redis: Redis, shards: int) -> list[StreamState]:
     """Return how full every stream is. Raise NotPrimary for a replica, which may not know the latest entries."""
     await redis_pool.check_primary(redis)
-    found = []
+    result = []
     for stream in names(shards):
         answer: Any = await redis.eval(_STATE, 1, stream, GROUP)
-        (seconds, microseconds), length, oldest, unread, read_to, pending, held, asked = answer
+        (seconds, microseconds), length, oldest, unread, read_to, pending, held, idle_times = answer
         now = int(seconds) + int(microseconds) / 1e6
         age, lag = (max(now - int(entry.partition(b"-")[0]) / 1e3, 0.0) if entry else 0.0 for entry in (oldest, unread))
-        consumers = {name.decode(): idle / 1000 for name, idle in asked}
-        found.append(StreamState(stream, length, pending, age, lag, read_to.decode(), held / 1000, consumers))
-    return found
+        consumers = {name.decode(): idle / 1000 for name, idle in idle_times}
+        result.append(StreamState(stream, length, pending, age, lag, read_to.decode(), held / 1000, consumers))
+    return result
 
 
 async def pending(redis: Redis, streams: Sequence[StreamState]) -> list[Key]:

@@ -5,6 +5,7 @@ database was away, or what its clock says, makes no difference.
 """
 
 from collections.abc import Collection, Sequence
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
@@ -58,7 +59,7 @@ async def reclaim(
             pending += await redis.xpending_range(
                 stream, GROUP, "-", "+", _EXAMINED + len(ours), consumername=holder, idle=idle_ms
             )
-        held = _to_take_over([one for one in pending if (stream.encode(), one["message_id"]) not in ours], count)
+        held = _to_take_over([entry for entry in pending if (stream.encode(), entry["message_id"]) not in ours], count)
         if not held:
             continue
         answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, list(held))
@@ -74,7 +75,7 @@ def _to_take_over(held: Sequence[Any], count: int) -> dict[bytes, int]:
     The least often first, and a quarter as many for each time that their holder died: so what was only held together
     with poison is separated from it and delivered.
     """
-    times = {one["message_id"]: one["times_delivered"] for one in sorted(held, key=lambda one: one["times_delivered"])}
+    times = {entry["message_id"]: entry["times_delivered"] for entry in sorted(held, key=itemgetter("times_delivered"))}
     deadly = [entry for entry, handed in times.items() if handed > RECLAIMS]
     least = next(iter(times.values()), RECLAIMS + 1)
     alike = [entry for entry, handed in times.items() if handed == least <= RECLAIMS]

@@ -161,13 +161,13 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             metrics.CLIENTS_BUILT.inc()
         if origin.identity:  # what its owner had before is not needed any more
             owner = origin.identity.owner
-            for other in [one for one in self._pinned if one.identity and one.identity.owner == owner]:
+            for other in [pinned for pinned in self._pinned if pinned.identity and pinned.identity.owner == owner]:
                 del self._pinned[other]
         if origin not in self._pinned and len(self._pinned) >= _CLIENTS:
             # Any one, not the least recently used: with more hosts than places in turn, that is always the next needed.
             del self._pinned[secrets.choice(list(self._pinned))]  # closed when its last request lets go of it
-        made = self._pinned[origin] = _Pinned(client, address, loop.time() + _ANSWER_HOLDS, tunnel)
-        return made
+        pin = self._pinned[origin] = _Pinned(client, address, loop.time() + _ANSWER_HOLDS, tunnel)
+        return pin
 
     async def _vetted(self, origin: _Origin) -> str:
         """The address to connect to. One bad answer among good ones refuses them all: they would be tried in turn."""

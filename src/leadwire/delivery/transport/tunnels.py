@@ -51,8 +51,8 @@ class Proxy(NamedTuple):
 
     async def connect(self, address: str, port: int, limit: float = _LIMIT) -> Streams:
         """Open a tunnel to an address, within `limit` seconds. Raise ProxyFailed."""
-        place = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-        request = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n"
+        target = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+        request = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
         request += f"Proxy-Authorization: {self.authorization}\r\n" if self.authorization else ""
         writer = None
         try:

@@ -41,16 +41,16 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, gone: Collec
     """
     asked_at = time.perf_counter()
     by_key = {entry.key: entry for entry in entries}
-    found: list[db.Row] = []
+    rows: list[db.Row] = []
     for day, keys in groupby(sorted(by_key), key=lambda key: ids.day(key.event_id)):
         values = asked(list(keys)) | {"owner": owner, "lease": lease, "gone": list(gone)}
         try:
-            found += await _claim_of(f"event_{day}").rows(**values)
+            rows += await _claim_of(f"event_{day}").rows(**values)
         except db.NoTable:  # of a day that is dropped, or that the relay has not made: the default partition has it
-            found += await _claim_of("event").rows(**values)
+            rows += await _claim_of("event").rows(**values)
     now = time.perf_counter()
     claimed, refused = Claim([], [], set()), list[Key]()
-    for event_id, endpoint_id, attempts, ended, takes, *sealed_and_job in found:
+    for event_id, endpoint_id, attempts, ended, takes, *sealed_and_job in rows:
         key = Key(event_id, endpoint_id, attempts)
         sealed, job = sealed_and_job[:5], sealed_and_job[5:]
         if ended:
@@ -68,8 +68,8 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, gone: Collec
                 claimed.unreadable.add(endpoint_id)
                 continue
             identity = Identity(endpoint_id, pem) if pem else None
-            made = ClaimedDelivery(by_key[key], secret, staged, signer, pairs(headers), identity, *times, *job)
-            claimed.jobs.append(made)
+            delivery = ClaimedDelivery(by_key[key], secret, staged, signer, pairs(headers), identity, *times, *job)
+            claimed.jobs.append(delivery)
     if refused:
         await _CANCEL.rows(**asked(refused), owner=owner)
     return claimed

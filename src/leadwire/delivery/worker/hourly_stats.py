@@ -34,15 +34,15 @@ class _Hour:
 
 def add(settled: Sequence[Attempt]) -> None:
     """Count attempts that counted; test events are not among an endpoint's counts."""
-    for one in settled:
-        if one.job.test:
+    for attempt in settled:
+        if attempt.job.test:
             continue
-        hour = _hours[one.job.entry.key.endpoint_id, one.started_at.replace(minute=0, second=0, microsecond=0)]
-        failed = one.outcome != "delivered"
+        hour = _hours[attempt.job.entry.key.endpoint_id, attempt.started_at.replace(minute=0, second=0, microsecond=0)]
+        failed = attempt.outcome != "delivered"
         hour.counts[failed] += 1
-        hour.counts[2 + failed] += one.job.number == 1 and one.job.generation == 1
-        hour.counts[_PLAIN + bisect.bisect_left(BOUNDS, one.duration_ms)] += 1
-        hour.last = max(hour.last, (one.started_at, one.outcome))
+        hour.counts[2 + failed] += attempt.job.number == 1 and attempt.job.generation == 1
+        hour.counts[_PLAIN + bisect.bisect_left(BOUNDS, attempt.duration_ms)] += 1
+        hour.last = max(hour.last, (attempt.started_at, attempt.outcome))
     _hours.write_soon()
 
 

@@ -9,6 +9,7 @@ import functools
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from leadwire.delivery import metrics
@@ -29,7 +30,7 @@ _LONGEST_PAUSE: Final = 3600.0  # seconds
 
 async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     """Write down what came of `done`, claimed by `owner`. Return those that counted and made a dead letter."""
-    done = sorted(done, key=lambda one: one.job.entry.key)  # whoever locks several deliveries takes them in this order
+    done = sorted(done, key=attrgetter("job.entry.key"))  # whoever locks several deliveries takes them in this order
     settled = await _record_with_health(done, owner)
     observe.count_attempts(done)
     hourly_stats.add(settled)
@@ -41,8 +42,8 @@ async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
         for attempt in settled
         if attempt.next.state == "dead" and not attempt.job.test and attempt.job.number <= most
     ]
-    for one in dead:
-        metrics.DEAD_LETTERED.labels(one.outcome).inc()
+    for attempt in dead:
+        metrics.DEAD_LETTERED.labels(attempt.outcome).inc()
     return dead
 
 
@@ -85,9 +86,9 @@ def _made(attempt: Attempt) -> tuple[Any, ...]:
     return (*about, *answer, attempt.response_body, attempt.response_headers, *attempt.next)
 
 
-def is_informative(one: Attempt) -> bool:
+def is_informative(attempt: Attempt) -> bool:
     """Whether it says something new of its endpoint: a healthy one without a backlog costs nothing."""
-    return one.outcome != "delivered" or one.job.watched or one.job.subject is not None
+    return attempt.outcome != "delivered" or attempt.job.watched or attempt.job.subject is not None
 
 
 async def note_health(settled: Sequence[Attempt]) -> None:
@@ -98,7 +99,7 @@ async def note_health(settled: Sequence[Attempt]) -> None:
             by_endpoint[attempt.job.entry.key.endpoint_id].append(attempt)
     if not by_endpoint:
         return
-    said = [(endpoint_id, *_said(made)) for endpoint_id, made in by_endpoint.items()]
+    said = [(endpoint_id, *_said(attempts)) for endpoint_id, attempts in by_endpoint.items()]
     limits = {"largest": LARGEST_WINDOW, "attempts": FAILING_ATTEMPTS, "days": FAILING_DAYS}
     updated = await _HEALTH.rows(**lists("ids successes failures gone pauses answered", said), **limits)
     await jobs.add_all("auto_redrive", [jobs.Offer(*row[:2]) for row in updated if row["recovered"]])

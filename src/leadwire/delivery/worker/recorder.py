@@ -120,10 +120,10 @@ class Recorder:
         """
         async with self._one_by_one:
             failed = await apart([[attempt] for attempt in done], self._record_together)
-        for (one,), reason in failed if last else ():
-            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **one.job.names)
-            del self._held[one.job.entry.key]
-        return [one for (one,), _ in failed]
+        for (attempt,), reason in failed if last else ():
+            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **attempt.job.names)
+            del self._held[attempt.job.entry.key]
+        return [attempt for (attempt,), _ in failed]
 
     async def _acknowledge_recorded(self) -> None:
         """Acknowledge one after the other. A Redis that keeps silent holds this up, and no record: leases would end."""

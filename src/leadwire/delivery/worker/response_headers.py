@@ -19,11 +19,11 @@ _encode = msgspec.json.Encoder().encode
 
 def kept(headers: Iterable[tuple[str, str]]) -> str | None:
     """Return headers as JSON, a list of pairs, in their order; None without any. What is too much is left out."""
-    found, size = [], 0
+    pairs, size = [], 0
     for name, value in headers:
         text = MASKED if _SECRET.search(name) else _QUERY.sub(rf"\1{MASKED}", _USERINFO.sub("//", value))[:_LONGEST]
         size += len(name) + len(text) + 6
         if size > _LARGEST:
             break
-        found.append((name[:_LONGEST], text))
-    return _encode(found).decode() if found else None
+        pairs.append((name[:_LONGEST], text))
+    return _encode(pairs).decode() if pairs else None

@@ -47,10 +47,10 @@ class Turns:
     def take(self, most: int, failing: int) -> list[tuple[Entry, Slot]]:
         """Take up to `most` entries out, each with its slot; at most `failing` of endpoints whose last POST failed."""
         taken: list[tuple[Entry, Slot]] = []
-        waiting = [(*self._slots.rank(name), place, name) for place, name in enumerate(self._queues)]
+        waiting = [(*self._slots.rank(name), index, name) for index, name in enumerate(self._queues)]
         heapq.heapify(waiting)
         while waiting and len(taken) < most:
-            fails, posts, place, name = waiting[0]
+            fails, posts, index, name = waiting[0]
             if fails and not failing:
                 break
             slot = self._slots.take(name)
@@ -62,7 +62,7 @@ class Turns:
             taken.append((queue.pop(next(iter(queue))), slot))
             if queue:
                 self._queues[name] = queue
-                heapq.heapreplace(waiting, (fails, posts + 1, place, name))
+                heapq.heapreplace(waiting, (fails, posts + 1, index, name))
             else:
                 heapq.heappop(waiting)
         self._count -= len(taken)

@@ -9,7 +9,7 @@ from leadwire.infrastructure.jobs import Claimed, Offer, job
 
 
 async def _due() -> list[Offer]:
-    return [Offer(*place) for place in await reads.due()]
+    return [Offer(*offer) for offer in await reads.due()]
 
 
 @job("domain.check", at_once=4, limit=60.0, find=_due)

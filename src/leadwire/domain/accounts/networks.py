@@ -21,20 +21,20 @@ def split(text: str) -> list[str]:
 
 def checked(texts: Iterable[str]) -> list[str]:
     """Networks and addresses in their normal form, each once. Raise Invalid, naming each that is none."""
-    found, faults = dict[str, None](), []
+    networks, faults = dict[str, None](), []
     for text in texts:
         try:
-            found[str(ip_network(text))] = None
+            networks[str(ip_network(text))] = None
         except ValueError:
             message = (
                 f"{text[:50]} is not an address or network, such as 203.0.113.7, 198.51.100.0/24 or 2001:db8::/32."
             )
             faults.append(FieldError("invalid_network", message, "/networks"))
-    if len(found) > _MOST:
+    if len(networks) > _MOST:
         faults.append(FieldError("too_many", f"At most {_MOST} networks.", "/networks"))
     if faults:
         raise Invalid(faults[0].message, errors=tuple(faults))
-    return list(found)
+    return list(networks)
 
 
 def allow(address: str, networks: Sequence[str]) -> bool:
@@ -50,7 +50,7 @@ def overlap(seen: str, networks: Sequence[str]) -> bool:
         around = ip_network(seen)
     except ValueError:  # unknown
         return False
-    return any(around.version == one.version and around.overlaps(one) for one in parsed(tuple(networks)))
+    return any(around.version == network.version and around.overlaps(network) for network in parsed(tuple(networks)))
 
 
 @functools.lru_cache(1024)

@@ -70,9 +70,9 @@ async def keys_ending() -> list[schema.KeyListed]:
     """Every key that ends within 30 days, of all workspaces, the first to end first; and behind them those that last
     longer than the settings allow new ones to.
     """
-    known, days = await listed(), settings.get().key_life_days
-    soon = sorted((one for one in known if one.ends_soon), key=lambda one: one.expires_at or "")
-    return soon + [one for one in known if days and one not in soon and one.lasts_beyond(clock.ago(days=-days))]
+    keys_listed, days = await listed(), settings.get().key_life_days
+    soon = sorted((key for key in keys_listed if key.ends_soon), key=lambda key: key.expires_at or "")
+    return soon + [key for key in keys_listed if days and key not in soon and key.lasts_beyond(clock.ago(days=-days))]
 
 
 @query()

@@ -37,22 +37,22 @@ async def begin(
         raise Invalid(f"Choose 1 to {MOST_CHOSEN} leads.")
     which = chosen if isinstance(chosen, list) else await _which(workspace, chosen)
     search = "" if isinstance(which, list) else msgspec.json.encode([which]).decode()
-    listed = sorted({one for one in which if ids.is_id("lead", one)}) if isinstance(which, list) else None
-    made, now = ids.new("bulk"), clock.now()
+    listed = sorted({lead_id for lead_id in which if ids.is_id("lead", lead_id)}) if isinstance(which, list) else None
+    bulk_id, now = ids.new("bulk"), clock.now()
     async with db.transaction():
         await _BEGIN.rows(
-            id=made, workspace_id=workspace, user_id=user_id, kind=kind, field=field, value=value, query=search,
+            id=bulk_id, workspace_id=workspace, user_id=user_id, kind=kind, field=field, value=value, query=search,
             ids=listed, seen_at=min(clock.parse(seen_at), now), created_at=now, updated_at=now,
         )  # fmt: skip
-        await jobs.add("bulk_change", made, workspace)
-    return made
+        await jobs.add("bulk_change", bulk_id, workspace)
+    return bulk_id
 
 
 async def _which(workspace: str, search: LeadSearch) -> LeadSearch | list[str]:
     """For an address return who has it now: later the search would find others, whose address contains it."""
     search = msgspec.structs.replace(search, after="", sort="newest")
-    found = await reads.search(workspace, search, MOST_CHOSEN) if "@" in search.q else None
-    return search if found is None or found.after else [lead.id for lead in found.items]
+    page = await reads.search(workspace, search, MOST_CHOSEN) if "@" in search.q else None
+    return search if page is None or page.after else [lead.id for lead in page.items]
 
 
 async def cancel(workspace: str, user_id: str, bulk_id: str, *, others: bool) -> None:

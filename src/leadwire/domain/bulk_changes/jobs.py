@@ -90,8 +90,8 @@ async def _leads(change: db.Row) -> tuple[list[tuple[Lead | str, str]], str | No
         return [(lead_id, lead_id) for lead_id in left[:_AT_ONCE]], left[_AT_ONCE - 1] if len(left) > _AT_ONCE else None
     stored = msgspec.json.decode(change["query"], type=_Stored)
     search = stored[0] if isinstance(stored, tuple) else stored
-    found = await reads.search(change["workspace_id"], msgspec.structs.replace(search, after=change["after"]), _AT_ONCE)
-    return [(lead, reads.place(lead)) for lead in found.items], found.after
+    page = await reads.search(change["workspace_id"], msgspec.structs.replace(search, after=change["after"]), _AT_ONCE)
+    return [(lead, reads.place(lead)) for lead in page.items], page.after
 
 
 async def _one(change: db.Row, lead: Lead | str, before: str, after: str) -> bool:

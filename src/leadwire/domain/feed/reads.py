@@ -86,14 +86,14 @@ async def page(workspace: str, key_id: str, query: FeedQuery, over: Callable[[],
     """
     check(query.kinds)
     after = "" if query.cursor == cursors.FIRST else query.cursor
-    found = await _read(workspace, after, query.kinds, query.limit + 1)
-    if not found.events and query.wait:
+    batch = await _read(workspace, after, query.kinds, query.limit + 1)
+    if not batch.events and query.wait:
         with _place(key_id), wakes.waiting(workspace, query.kinds) as woken:
-            found = await _wait(workspace, after, query, woken, over)
-    shown = [_event(event) for event in found.events[: query.limit]]
-    following = shown[-1].id if shown else query.cursor
-    since = clock.iso(found.held_back_since) if found.held_back_since else None
-    return Page(shown, following, len(found.events) > query.limit, since)
+            batch = await _wait(workspace, after, query, woken, over)
+    listed = [_event(event) for event in batch.events[: query.limit]]
+    following = listed[-1].id if listed else query.cursor
+    since = clock.iso(batch.held_back_since) if batch.held_back_since else None
+    return Page(listed, following, len(batch.events) > query.limit, since)
 
 
 def check(kinds: Sequence[str]) -> None:
@@ -105,10 +105,10 @@ def check(kinds: Sequence[str]) -> None:
 
 async def one(workspace: str, event_id: str) -> Event:
     """Return an event. Raise NotFound, also when whom it is about was erased, or it is no longer kept."""
-    found = await events.one(workspace, event_id)
-    if found is None:
+    event = await events.one(workspace, event_id)
+    if event is None:
         raise NotFound("There is no such event.")
-    return _event(found)
+    return _event(event)
 
 
 async def walk(workspace: str, cursor: str, kinds: Sequence[str], before: datetime) -> AsyncIterator[list[Event]]:
@@ -116,11 +116,11 @@ async def walk(workspace: str, cursor: str, kinds: Sequence[str], before: dateti
     end = ids.floor("evt", before)
     after, more = "" if cursor == cursors.FIRST else cursor, True
     while more:
-        found = (await _read(workspace, after, kinds, _AT_ONCE, "after")).events
-        if wanted := [_event(one) for one in found if one.id < end]:
+        batch = (await _read(workspace, after, kinds, _AT_ONCE, "after")).events
+        if wanted := [_event(event) for event in batch if event.id < end]:
             yield wanted
-        more = len(found) == _AT_ONCE
-        after = found[-1].id if found else after
+        more = len(batch) == _AT_ONCE
+        after = batch[-1].id if batch else after
 
 
 async def _wait(
@@ -130,10 +130,10 @@ async def _wait(
     clock = asyncio.get_running_loop().time
     end, pause = clock() + query.wait, _SOON
     while True:
-        found = await _read(workspace, after, query.kinds, query.limit + 1)
+        batch = await _read(workspace, after, query.kinds, query.limit + 1)
         left = end - clock()
-        if found.events or left <= 0 or over():
-            return found
+        if batch.events or left <= 0 or over():
+            return batch
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(left, pause)):
                 await woken.wait()

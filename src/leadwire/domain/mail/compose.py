@@ -51,7 +51,7 @@ def content(kind: str, contents: Contents, base: str) -> Content:
     except jinja2.TemplateError as error:
         raise Invalid(f"{kind} cannot be written: {error}") from error
     subject, _, body = told.strip().partition("\n")
-    subject = "".join(one if one.isprintable() else " " for one in subject)[:_LONGEST_SUBJECT].strip()
+    subject = "".join(sign if sign.isprintable() else " " for sign in subject)[:_LONGEST_SUBJECT].strip()
     text = body.strip() + "\n"
     blocks = [_block(paragraph.split("\n"), base) for paragraph in re.split(r"\n{2,}", text.strip())]
     html = _templates().get_template("layout.html").render(subject=subject, blocks=blocks, base=base, onward=onward)

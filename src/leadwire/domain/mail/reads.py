@@ -42,8 +42,8 @@ async def listed(state: State | None, most: int) -> list[MailListed]:
 
 async def counts() -> dict[str, int]:
     """How many mails wait and how many are dead."""
-    (found,) = await _COUNTS.rows()
-    return dict(found)
+    (counted,) = await _COUNTS.rows()
+    return dict(counted)
 
 
 def opened(mail_id: str, data: bytes) -> Contents:

@@ -24,16 +24,16 @@ _KINDS: Final[dict[str, NamedKind]] = {
 }  # fmt: skip
 
 
-async def record(workspace: str, kind: Kind, found: Sequence[db.Row]) -> None:
+async def record(workspace: str, kind: Kind, rows: Sequence[db.Row]) -> None:
     """Note in the open transaction what `reads.news` has found."""
     now = clock.now()
     if kind == "endpoints":
         events = [
             Event(workspace=workspace, kind=_KINDS[row["state"]], at=now, data=_endpoint(row), subject=row["id"])
-            for row in found
+            for row in rows
         ]
     else:
-        dead = [row for row in found if kind == "dead_letters" and row["news"]]
+        dead = [row for row in rows if kind == "dead_letters" and row["news"]]
         listed = [DeadLetters(row["id"], host(row["url"]), row["news"]) for row in dead[:_MOST]]
         data = DeliveryDead(sum(row["news"] for row in dead), listed)
         events = [Event(workspace=workspace, kind="delivery.dead", at=now, data=data)] if dead else []

@@ -73,7 +73,7 @@ async def transcript(ticket: str) -> dict[str, object]:
     conversation = await conversations.detail(workspace, conversation_id)
     if conversation.lead is None:
         raise ConversationNotFound
-    said = [(_WHO[one.role], one.content) for one in conversation.messages[: int(count)]]
+    said = [(_WHO[message.role], message.content) for message in conversation.messages[: int(count)]]
     return {"workspace": await name(workspace), "began": began(conversation), "said": said}
 
 

@@ -22,7 +22,7 @@ Values = dict[str, Any]
 
 def _endpoints(rows: Sequence[db.Row]) -> Values:
     counts = {state: [row for row in rows if row["state"] == state] for state in _STATES}
-    parts = {state: [_endpoint(one) for one in some[:_LISTED]] for state, some in counts.items()}
+    parts = {state: [_endpoint(row) for row in some[:_LISTED]] for state, some in counts.items()}
     more = {state: max(0, len(some) - _LISTED) for state, some in counts.items()}
     summary = ", ".join(f"{len(some):,} {_STATES[state]}" for state, some in counts.items() if some)
     return {"summary": summary, "parts": parts, "more": more}

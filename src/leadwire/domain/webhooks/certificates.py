@@ -52,7 +52,7 @@ def checked(certificate: str, key: str) -> Certificate:
     if not begins <= clock.now() < ends:
         raise _refused("certificate", "not_valid_now", f"It is valid from {begins:%Y-%m-%d} to {ends:%Y-%m-%d}.")
     parts = [private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
-    pem = b"".join([*parts, *(one.public_bytes(Encoding.PEM) for one in chain)]).decode()
+    pem = b"".join([*parts, *(certificate.public_bytes(Encoding.PEM) for certificate in chain)]).decode()
     try:
         identity.check(pem)
     except ValueError as error:

@@ -42,8 +42,8 @@ async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint
         await quotas.check(workspace, "endpoints", _COUNT)
         if rows.is_strangers(url):
             await quotas.check(workspace, "host_endpoints", rows.TO_HOST, url=url)
-    made = await reads.endpoint(workspace, endpoint_id)
-    return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
+    endpoint = await reads.endpoint(workspace, endpoint_id)
+    return NewEndpoint(**msgspec.structs.asdict(endpoint), secret=secret)
 
 
 def checked_url(url: str) -> str:

@@ -80,8 +80,10 @@ async def request_headers(
         signing_key=key,
         ordering_key=delivery.ordering_key,
     )
-    shown = [(name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in headers]
-    return [*shown, *((name, _KEPT) for name in own)]
+    visible = [
+        (name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in headers
+    ]
+    return [*visible, *((name, _KEPT) for name in own)]
 
 
 def curl(delivery: DeliveryDetail, sent: Sequence[tuple[str, str]]) -> str:
@@ -112,15 +114,15 @@ def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int
         return (
             "The receiver asked for a pause (Retry-After). Nothing is sent to it, and no attempt counts, until it ends."
         )
-    made = delivery.attempts
-    if last is None or made == 0:
+    count = delivery.attempts
+    if last is None or count == 0:
         return (
             "It waits its turn: for the endpoint to be enabled or to have room, for the first answer of a host that is"
             " new, or for its receiver to fetch it."
         )
-    if made > len(schedule):
+    if count > len(schedule):
         return "The next attempt, when it is due."
-    return f"Attempt {made + 1} of {len(schedule) + 1}, {_span(schedule[made - 1])} after attempt {made} failed."
+    return f"Attempt {count + 1} of {len(schedule) + 1}, {_span(schedule[count - 1])} after attempt {count} failed."
 
 
 def _span(seconds: int) -> str:

@@ -78,10 +78,10 @@ def _asked(number: int, line: str) -> str:
 
 
 def _read(line: str) -> _Condition:
-    found = _LINE.fullmatch(line.strip())
-    if not found or not line.isprintable():
+    match = _LINE.fullmatch(line.strip())
+    if not match or not line.isprintable():
         raise Invalid("Write `path op value`, such as `score gte 50`.")
-    path, op, text = found.groups()
+    path, op, text = match.groups()
     if op not in _OPS:
         raise Invalid(f"No such operator: {op}. There are: {', '.join(_OPS)}.")
     if (text is None) != (op in ("is_set", "not_set")):
@@ -92,17 +92,17 @@ def _read(line: str) -> _Condition:
 def _value(text: str) -> _Scalar:
     """A number, `true` or `false`, a text in quotation marks, or else the text itself."""
     try:
-        found = msgspec.json.decode(text, type=_Scalar)
+        value = msgspec.json.decode(text, type=_Scalar)
     except msgspec.DecodeError:
         return text
-    return text if isinstance(found, float) and abs(found) == float("inf") else found
+    return text if isinstance(value, float) and abs(value) == float("inf") else value
 
 
 def _list(text: str) -> list[_Scalar]:
-    found = [_value(one.strip()) for one in text.split(",") if one.strip()]
-    if not found:
+    values = [_value(part.strip()) for part in text.split(",") if part.strip()]
+    if not values:
         raise Invalid("`in` takes values with commas between them.")
-    return found
+    return values
 
 
 def _path(pointer: str, path: str) -> str:
@@ -129,7 +129,7 @@ def _some(path: str, condition: str) -> str:
 
 def _like(path: str, value: object, pattern: str) -> str:
     text = value if isinstance(value, str) else _literal(value)
-    written = _PLAIN.sub(lambda found: "\\" + found[0], text)
+    written = _PLAIN.sub(lambda match: "\\" + match[0], text)
     return _some(path, f'@ like_regex {_text(pattern.format(written))} flag "i"')
 
 

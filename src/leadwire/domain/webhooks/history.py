@@ -77,7 +77,7 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
     events = await _events(workspace, wanted, after, number)
     if not events:
         return Page([], None, 0)
-    found = await _PAGE.rows(
+    listed = await _PAGE.rows(
         events=events,
         workspace=workspace,
         oldest=events[-1],
@@ -87,7 +87,7 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
         tests=wanted.tests,
         limit=limit + 1,
     )
-    rows = [ListedDelivery(*row) for row in found]
+    rows = [ListedDelivery(*row) for row in listed]
     if len(rows) > limit:  # never break an event's deliveries in two: the cursor is an event
         rows = [row for row in rows if row.event_id != rows[limit].event_id] or rows
         return Page(rows, rows[-1].event_id, len(events))

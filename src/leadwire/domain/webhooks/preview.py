@@ -45,5 +45,5 @@ async def of(workspace: str, kinds: Sequence[str], hours: int, wanted: Filter | 
     which: dict[str, object] = {"workspace": workspace, "kinds": list(kinds), "moment": moment}
     which |= {"since": ids.floor("evt", moment), "path": path_of(wanted) if wanted and wanted.restricts else None}
     counted = await _COUNTED.rows(**which)
-    counts, passed = ({row[0]: row[place] for row in counted} for place in (1, 2))
+    counts, passed = ({row[0]: row[column] for row in counted} for column in (1, 2))
     return Preview(counts, passed, [Example(*row) for row in await _NEWEST.rows(**which)])

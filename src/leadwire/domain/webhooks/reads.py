@@ -75,21 +75,21 @@ async def deliveries_of(
     """Return all about the deliveries of one event. Raise NotFound when there are none, unless it is a test of the
     endpoint that is `awaited`: still to be relayed.
     """
-    place = {"workspace": workspace, "event_id": event_id, "endpoint_id": endpoint_id}
-    found = await _DELIVERIES.rows(**place)
-    if not found and not (awaited and await _TESTED.row(**place)):
+    keys = {"workspace": workspace, "event_id": event_id, "endpoint_id": endpoint_id}
+    rows = await _DELIVERIES.rows(**keys)
+    if not rows and not (awaited and await _TESTED.row(**keys)):
         raise NotFound(f"There is no delivery of {event_id}.")
-    return [await _with_history(row) for row in found]
+    return [await _with_history(row) for row in rows]
 
 
 async def events_of_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> list[str]:
     """Return the events that an endpoint was or will be sent with these numbers. Raise NotFound, Invalid."""
     if not 0 <= last - first < MOST_NUMBERS:
         raise Invalid(f"Numbers are from N to M, at most {MOST_NUMBERS} at once.")
-    found = await _NUMBERED.rows(endpoint_id=(await endpoint(workspace, endpoint_id)).id, first=first, last=last)
-    if not found:
+    rows = await _NUMBERED.rows(endpoint_id=(await endpoint(workspace, endpoint_id)).id, first=first, last=last)
+    if not rows:
         raise NotFound(f"No delivery to {endpoint_id} has such a number: it is not given yet, or past retention.")
-    return [row["event_id"] for row in found]
+    return [row["event_id"] for row in rows]
 
 
 async def _with_history(row: db.Row) -> DeliveryDetail:
@@ -105,18 +105,18 @@ def _pairs(text: str | None) -> list[tuple[str, str]]:
 
 async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, ExactState, str | None]]]:
     """Return for each of these events that has deliveries: their endpoints, states, and the endpoints' URLs."""
-    found = await _STATES.rows(
+    rows = await _STATES.rows(
         workspace=workspace, events=event_ids, first=min(event_ids, default=""), last=max(event_ids, default="")
     )
     states: dict[str, list[tuple[str, ExactState, str | None]]] = {}
-    for event_id, *delivery in found:
+    for event_id, *delivery in rows:
         states.setdefault(event_id, []).append(tuple(delivery))
     return states
 
 
 def _published(text: str | None) -> list[PublicKey]:
     kept = msgspec.json.decode(text or "[]", type=list[PublicKey])
-    return [one for one in kept if one.state != "former" or clock.parse(one.since) > clock.now() - PUBLISHED_AFTER]
+    return [key for key in kept if key.state != "former" or clock.parse(key.since) > clock.now() - PUBLISHED_AFTER]
 
 
 def _endpoint(row: db.Row) -> Endpoint:

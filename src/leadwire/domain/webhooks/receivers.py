@@ -88,8 +88,8 @@ async def authenticate(token: str) -> Receiver | None:
     """Return whose token it is, or None."""
     if keys.lookup_of(token, keys.RECEIVER) is None:
         return None
-    found = await _BY_TOKEN.row(token=keys.digest(token))
-    return Receiver(*found) if found else None
+    row = await _BY_TOKEN.row(token=keys.digest(token))
+    return Receiver(*row) if row else None
 
 
 async def checkpoint(receiver: Receiver, after: int) -> Signed:
@@ -99,10 +99,10 @@ async def checkpoint(receiver: Receiver, after: int) -> Signed:
     """
     if not (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).numbered:
         raise Conflict("The deliveries of this endpoint have no numbers.", code="not_numbered")
-    found = await checkpoints.read(receiver.workspace, receiver.endpoint_id, after)
-    body = msgspec.json.encode(_Enveloped(found))
+    ranges = await checkpoints.read(receiver.workspace, receiver.endpoint_id, after)
+    body = msgspec.json.encode(_Enveloped(ranges))
     secret, staged, key = await rotation.signers(receiver.workspace, receiver.endpoint_id)
-    at, prefix = int(clock.parse(found.at).timestamp()), settings.get().header_prefix
+    at, prefix = int(clock.parse(ranges.at).timestamp()), settings.get().header_prefix
     return Signed(body, signing.signatures(ids.new("chk"), body, secret, staged, at, prefix, key))
 
 
@@ -123,9 +123,9 @@ async def count(receiver: Receiver, selection: Selection) -> int:
 
 
 async def _its_own(receiver: Receiver, selection: Selection) -> Selection:
-    known = (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).events
-    if others := [kind for kind in selection.kinds if kind not in known]:
-        message = f"The endpoint does not subscribe to {', '.join(others)}, but to {', '.join(known)}."
+    kinds = (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).events
+    if others := [kind for kind in selection.kinds if kind not in kinds]:
+        message = f"The endpoint does not subscribe to {', '.join(others)}, but to {', '.join(kinds)}."
         raise invalid_field("/kinds", "unknown", message)
     return structs.replace(selection, endpoint_id=receiver.endpoint_id)
 
@@ -161,7 +161,7 @@ async def fetch(receiver: Receiver, most: int) -> Batch:
     except OperatorError as error:
         telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint_id=receiver.endpoint_id)
         raise Unavailable("The endpoint's secret cannot be read just now.") from error
-    deliveries = [Fetched(dict(one.headers), one.body.decode()) for one in handed]
+    deliveries = [Fetched(dict(delivery.headers), delivery.body.decode()) for delivery in handed]
     return Batch(lease, settings.get().delivery_timeout, deliveries)
 
 
@@ -171,9 +171,9 @@ async def acknowledge(receiver: Receiver, lease: str, events: Sequence[str]) -> 
         delivered = await pull.acknowledge(*_place(receiver), lease, events, settings.get())
     except db.Locked as error:
         raise Unavailable("The endpoint is being changed.", headers={"Retry-After": "1"}) from error
-    known = list(dict.fromkeys(events))
+    distinct = list(dict.fromkeys(events))
     return Acknowledged(
-        [event for event in known if event in delivered], [event for event in known if event not in delivered]
+        [event for event in distinct if event in delivered], [event for event in distinct if event not in delivered]
     )
 
 

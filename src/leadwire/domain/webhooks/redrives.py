@@ -96,20 +96,20 @@ async def start(workspace: str, selection: Selection, per_second: int = 100) -> 
 
 async def _check_event(workspace: str, selection: Selection) -> None:
     with suppress(NotFound):  # it may be one that the endpoint has never had
-        for found in await reads.deliveries_of(workspace, selection.event_id or "", selection.endpoint_id):
-            if found.test:
+        for delivery in await reads.deliveries_of(workspace, selection.event_id or "", selection.endpoint_id):
+            if delivery.test:
                 raise Conflict("A test is sent once. Send another on the endpoint's page.", code="wrong_state")
-            if selection.replay and found.finished_at is None:
+            if selection.replay and delivery.finished_at is None:
                 raise Conflict("It is on its way already.", code="wrong_state")
-            if selection.replay and not (found.url and found.body):
+            if selection.replay and not (delivery.url and delivery.body):
                 raise Conflict("It cannot be sent again: its endpoint or its content was removed.", code="wrong_state")
 
 
 async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> None:
     """Make the retry that waits now. Raise NotFound; Conflict when none waits for its time."""
     if not await rows.retry_now(workspace, event_id, endpoint_id):
-        (found,) = await reads.deliveries_of(workspace, event_id, endpoint_id)
-        behind = found.state == "behind"
+        (delivery,) = await reads.deliveries_of(workspace, event_id, endpoint_id)
+        behind = delivery.state == "behind"
         why = "It waits its turn, behind others." if behind else "No retry waits for its time any more."
         raise Conflict(why, code="wrong_state")
 
@@ -158,9 +158,9 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
         raise invalid_field("/endpoint_id", "required", "A replay goes to one endpoint: say which.")
     if selection.replay and selection.outcomes:
         raise invalid_field("/outcomes", "not_together", "A replay sends every event, whatever came of it.")
-    for field, given, known in (("kinds", selection.kinds, EVERY_KIND), ("outcomes", selection.outcomes, OUTCOMES)):
-        if unknown := [name for name in given if name not in known]:
-            message = f"No such: {', '.join(unknown)}. There are: {', '.join(known)}."
+    for field, names, every in (("kinds", selection.kinds, EVERY_KIND), ("outcomes", selection.outcomes, OUTCOMES)):
+        if unknown := [name for name in names if name not in every]:
+            message = f"No such: {', '.join(unknown)}. There are: {', '.join(every)}."
             raise invalid_field(f"/{field}", "unknown", message)
     (first_event, end_event), (first, last) = await _range(workspace, selection), selection.numbers or (None, None)
     kinds, outcomes = list(selection.kinds) or None, list(selection.outcomes) or None

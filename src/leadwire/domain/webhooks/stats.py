@@ -51,10 +51,10 @@ async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> di
     slots = [now - timedelta(hours=ago) for ago in reversed(range(hours))]
     which = {"workspace": workspace, "endpoints": list(endpoint_ids)}
     rows = await _HOURS.rows(**which, since=slots[0])
-    found: dict[str, dict[datetime, db.Row]] = {}
+    by_endpoint: dict[str, dict[datetime, db.Row]] = {}
     for row in rows:
-        found.setdefault(row["endpoint_id"], {})[row["hour"]] = row
-    return {row["id"]: _stats(found.get(row["id"], {}), slots, row) for row in await _NOW.rows(**which)}
+        by_endpoint.setdefault(row["endpoint_id"], {})[row["hour"]] = row
+    return {row["id"]: _stats(by_endpoint.get(row["id"], {}), slots, row) for row in await _NOW.rows(**which)}
 
 
 async def by_day(workspace: str, endpoint_id: str, days: int = 30) -> list[Span]:
@@ -70,21 +70,21 @@ async def by_day(workspace: str, endpoint_id: str, days: int = 30) -> list[Span]
     return [_day(at, hours.get(at.date(), [])) for at in slots]
 
 
-def together(found: Sequence[Stats]) -> Stats:
+def together(all_stats: Sequence[Stats]) -> Stats:
     """Return the figures of several endpoints as those of one; `p95` is the slowest's, `next_at` the first."""
     return Stats(
-        sum(stats.delivered for stats in found),
-        sum(stats.failed for stats in found),
-        max((stats.p95 for stats in found if stats.p95 is not None), default=None),
+        sum(stats.delivered for stats in all_stats),
+        sum(stats.failed for stats in all_stats),
+        max((stats.p95 for stats in all_stats if stats.p95 is not None), default=None),
         [
             Span(sum(stats.delivered for stats in hour), sum(stats.failed for stats in hour), None, hour[0].at)
-            for hour in zip(*(stats.hours for stats in found), strict=True)
+            for hour in zip(*(stats.hours for stats in all_stats), strict=True)
         ],
         None,
         None,
-        min((stats.next_at for stats in found if stats.next_at), default=None),
-        sum(stats.waiting for stats in found),
-        sum(stats.dead for stats in found),
+        min((stats.next_at for stats in all_stats if stats.next_at), default=None),
+        sum(stats.waiting for stats in all_stats),
+        sum(stats.dead for stats in all_stats),
     )
 
 
@@ -100,9 +100,9 @@ def p95(took: Sequence[int]) -> float | None:
     if not total:
         return None
     wanted, seen = total * 0.95, 0
-    for place, number in enumerate(took):
+    for index, number in enumerate(took):
         if number and seen + number >= wanted:
-            low, high = BOUNDS[place - 1] if place else 0, BOUNDS[min(place, len(BOUNDS) - 1)]
+            low, high = BOUNDS[index - 1] if index else 0, BOUNDS[min(index, len(BOUNDS) - 1)]
             return low + (high - low) * (wanted - seen) / number
         seen += number
     return float(BOUNDS[-1])
@@ -115,10 +115,12 @@ def _day(at: datetime, rows: Sequence[db.Row]) -> Span:
     return Span(delivered, failed, _p95_of(rows), at)
 
 
-def _stats(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Stats:
-    rows = list(known.values())
+def _stats(by_hour: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Stats:
+    rows = list(by_hour.values())
     hours = [
-        Span(row["delivered"], row["failed"], p95(row["took"]), at) if (row := known.get(at)) else Span(0, 0, None, at)
+        Span(row["delivered"], row["failed"], p95(row["took"]), at)
+        if (row := by_hour.get(at))
+        else Span(0, 0, None, at)
         for at in slots
     ]
     delivered, failed = (sum(row[name] for row in rows) for name in ("delivered", "failed"))

@@ -30,13 +30,13 @@ async def firing(present: Status | None) -> list[Firing]:
 
     None: PostgreSQL does not tell how delivery stands.
     """
-    found = None
+    held = None
     with contextlib.suppress(*AWAY):
         if (present is None or present.streams is not None) and (client := redis_pool.client()) is not None:
-            found = await conditions.firing(client)
-    names = {one.name for one in found or ()}
-    seen = [one for one in _seen(present, observed=found is not None) if one.name not in names]
-    return [*seen, *(found or ())]
+            held = await conditions.firing(client)
+    names = {condition.name for condition in held or ()}
+    seen = [condition for condition in _seen(present, observed=held is not None) if condition.name not in names]
+    return [*seen, *(held or ())]
 
 
 def _seen(present: Status | None, *, observed: bool) -> Iterator[Firing]:

@@ -140,8 +140,8 @@ async def row(sql: str, *args: Any) -> Row | None:
 
 async def value(sql: str, *args: Any) -> Any:
     """The first column of the first row, or None."""
-    found = await rows(sql, *args)
-    return found[0][0] if found else None
+    values = await rows(sql, *args)
+    return values[0][0] if values else None
 
 
 @contextlib.asynccontextmanager
@@ -166,11 +166,11 @@ async def savepoint() -> Callable[[], Awaitable[None]]:
     transaction, hooks = DB.current_transaction.get(), _hooks.get()
     assert transaction is not None, "no transaction is open"  # noqa: S101 - a programming error
     assert hooks is not None, "no transaction is open"  # noqa: S101
-    mark, known = await transaction.savepoint(), len(hooks)
+    mark, count = await transaction.savepoint(), len(hooks)
 
     async def roll_back() -> None:
         await transaction.rollback_to(mark.name)
-        del hooks[known:]
+        del hooks[count:]
 
     return roll_back
 

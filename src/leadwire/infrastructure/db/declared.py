@@ -69,33 +69,33 @@ class Declared(Struct, frozen=True, kw_only=True):
 
 def declaration(table: type[Table]) -> Declared:
     """What is said of a table. Raise AttributeError where nothing is."""
-    found: Declared = table.declared  # type: ignore[attr-defined]
-    return found
+    declared: Declared = table.declared  # type: ignore[attr-defined]
+    return declared
 
 
 @functools.cache
 def every() -> tuple[type[Table], ...]:
     """Every table, wherever its class is, in this order. No module without one is imported."""
     package = Path(__file__).parents[2]
-    found = (file for file in sorted(package.rglob("*.py")) if _TABLE.search(file.read_text(encoding="utf-8")))
-    modules = [".".join((package.name, *file.relative_to(package).with_suffix("").parts)) for file in found]
+    files = (file for file in sorted(package.rglob("*.py")) if _TABLE.search(file.read_text(encoding="utf-8")))
+    modules = [".".join((package.name, *file.relative_to(package).with_suffix("").parts)) for file in files]
     return in_order(table_finder(modules, exclude_imported=True))
 
 
 def in_order(tables: Iterable[type[Table]]) -> tuple[type[Table], ...]:
     """Those first that others belong or refer to, last what processes act on."""
-    by_name, found = {name(table): table for table in tables}, dict[str, type[Table]]()
+    by_name, ordered = {name(table): table for table in tables}, dict[str, type[Table]]()
 
     def add(table: type[Table]) -> None:
         said = declaration(table)
         for other in (said.of, *said.refers.split()):
-            if other in by_name and other not in (name(table), *found):
+            if other in by_name and other not in (name(table), *ordered):
                 add(by_name[other])
-        found[name(table)] = table
+        ordered[name(table)] = table
 
     for table in by_name.values():
         add(table)
-    return tuple(sorted(found.values(), key=lambda table: declaration(table).late == "true"))
+    return tuple(sorted(ordered.values(), key=lambda table: declaration(table).late == "true"))
 
 
 def derived(make: Callable[[tuple[type[Table], ...]], T]) -> Callable[[], T]:
@@ -107,8 +107,8 @@ def derived(make: Callable[[tuple[type[Table], ...]], T]) -> Callable[[], T]:
 @derived
 def sealed(tables: Iterable[type[Table]]) -> dict[str, list[Column]]:
     """The columns that `secret_box` seals, by table."""
-    found = {name(table): columns(table, declaration(table).sealed) for table in tables}
-    return {table: those for table, those in found.items() if those}
+    names = {name(table): columns(table, declaration(table).sealed) for table in tables}
+    return {table: those for table, those in names.items() if those}
 
 
 def name(table: type[Table]) -> str:
@@ -118,7 +118,7 @@ def name(table: type[Table]) -> str:
 
 def has(table: type[Table], column: str) -> bool:
     """Whether there is a column that the database calls so."""
-    return any(one._meta.db_column_name == column for one in table._meta.columns)
+    return any(other._meta.db_column_name == column for other in table._meta.columns)
 
 
 def of_workspace(table: type[Table]) -> str:
@@ -151,7 +151,7 @@ def alone(table: type[Table]) -> bool:
 def emptied(tables: Sequence[type[Table]]) -> list[type[Table]]:
     """Those whose rows do not go with others, those that others refer to last: to delete everything."""
     said = {table: declaration(table) for table in reversed(tables)}
-    return [one for one in said if said[one].of in ("", "workspace") or "deletion" in said[one].by_hand]
+    return [table for table in said if said[table].of in ("", "workspace") or "deletion" in said[table].by_hand]
 
 
 def belongs_by(said: Declared) -> str:

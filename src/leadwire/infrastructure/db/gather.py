@@ -62,12 +62,12 @@ class Gathered(Generic[M, A]):
         """Whose turn it is, and who still has to wait: the first of each workspace, then the second of each."""
         counts: Counter[str] = Counter()
         turns = []
-        for one in self._waiting:
-            if not one.answer.done():
-                turns.append((counts[one.workspace], one))
-                counts[one.workspace] += 1
+        for waiter in self._waiting:
+            if not waiter.answer.done():
+                turns.append((counts[waiter.workspace], waiter))
+                counts[waiter.workspace] += 1
         turns.sort(key=operator.itemgetter(0))
-        waiting = [one for _, one in turns]
+        waiting = [waiter for _, waiter in turns]
         return waiting[:_MOST], waiting[_MOST:]
 
     async def _together(self, members: Sequence[_Waiting[M, A]]) -> None:

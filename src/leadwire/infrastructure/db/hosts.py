@@ -44,10 +44,10 @@ class Hosts:
             options["target_session_attrs"] = SessionAttribute.read_write
         reasons: list[str] = []
         last, finished = next(iter(self._urls)), self.pool and self.pool.finished
-        for name, one in self._urls.items():
+        for name, address in self._urls.items():
             timeout = _AGAIN_TIMEOUT if name in self._silent else _HOST_TIMEOUT
             try:
-                connection = await asyncpg.connect(one, timeout=timeout, **options)
+                connection = await asyncpg.connect(address, timeout=timeout, **options)
             except _NEXT_HOST as error:
                 reasons.append(f"{name}: {_reason(error, timeout)}")
                 if isinstance(error, TimeoutError):
@@ -57,7 +57,7 @@ class Hosts:
                         await self.pool.abandon()  # soon the last primary is another host, and `watch` asks that one
                 continue
             self._silent.discard(name)
-            self._urls = {name: one, **self._urls}
+            self._urls = {name: address, **self._urls}
             return connection
         raise ConnectionError(f"none of the hosts takes changes ({'; '.join(reasons)})")
 
@@ -88,10 +88,10 @@ class Hosts:
         by_host: dict[str, str] = {}
         if len(self._urls) < 2:
             return by_host
-        for name, one in self._urls.items():
+        for name, url in self._urls.items():
             try:
                 connection = await asyncpg.connect(
-                    one, timeout=_HOST_TIMEOUT, target_session_attrs=SessionAttribute.any
+                    url, timeout=_HOST_TIMEOUT, target_session_attrs=SessionAttribute.any
                 )
                 by_host[name] = (
                     "standby" if await connection.fetchval(_IN_RECOVERY, timeout=_HOST_TIMEOUT) else "primary"

@@ -58,18 +58,18 @@ def effects(script: str) -> list[Step]:
     return [_effect(statement, tables) for statement in steps.split(script)]
 
 
-def _effect(statement: str, made: frozenset[str]) -> Step:
+def _effect(statement: str, new_tables: frozenset[str]) -> Step:
     text = steps.line(statement)
     if not text.startswith("DO"):
         text = _BODY.sub("", text)
-    locks, reads, stops = frozenset(_LOCKED.findall(text)) - made, frozenset[str](), False
+    locks, reads, stops = frozenset(_LOCKED.findall(text)) - new_tables, frozenset[str](), False
     if validated := _VALIDATED.match(text):
         locks, reads = frozenset(), frozenset(validated.groups())
     elif _SCANS.match(text):
-        reads = frozenset(_TABLE.findall(text)) - made
+        reads = frozenset(_TABLE.findall(text)) - new_tables
         stops = bool(reads)
     elif "CONCURRENTLY" in text or not text.startswith("CREATE"):
-        reads = frozenset(_READ.findall(text)) - made
+        reads = frozenset(_READ.findall(text)) - new_tables
         stops = bool(_WRITES.match(text))
     return Step(steps.headline(statement), locks - reads, reads, stops, bool(_COPIES.match(text)))
 
@@ -89,13 +89,13 @@ async def scripts() -> dict[str, tuple[str, str]]:
 
 async def plan() -> tuple[list[Planned], dict[str, int]]:
     """Return what is missing, in order, and the bytes of each table. Raise OperatorError for another history."""
-    known, sizes = await scripts(), {row["name"]: row["size"] for row in await _SIZES.rows()}
+    every_script, sizes = await scripts(), {row["name"]: row["size"] for row in await _SIZES.rows()}
     missing = await lacking()
-    new = len(missing) == len(known)
+    new = len(missing) == len(every_script)
     done = set() if new else await steps.noted()
     planned = []
     for migration in missing:
-        description, script = known[migration]
+        description, script = every_script[migration]
         named = enumerate(effects(script), 1)
         taken = [] if new else [step for number, step in named if f"{migration} {number}" not in done]
         planned.append(Planned(migration, description, taken))

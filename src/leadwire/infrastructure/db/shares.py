@@ -65,7 +65,7 @@ class Shares:
         for asking, queue in waiting.items():
             if asking and self._has_share(asking):
                 continue
-            waiter = next((one for one in queue if not one.done()), None)
+            waiter = next((future for future in queue if not future.done()), None)
             if waiter is None:  # all canceled just now, to be removed
                 continue
             queue.remove(waiter)
@@ -89,7 +89,7 @@ class Shares:
     def refuse(self, error: BaseException) -> None:
         """Raise `error` in everybody who waits."""
         for asking, queue in tuple(self.waiting.items()):
-            for waiter in [one for one in queue if not one.done()]:
+            for waiter in [future for future in queue if not future.done()]:
                 self.remove(asking, waiter)
                 waiter.set_exception(error)
 

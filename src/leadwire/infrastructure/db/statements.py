@@ -41,26 +41,26 @@ class Statement:
 
     async def row(self, **values: Any) -> Row | None:
         """The first row, or None."""
-        found = await DB.fetch(self.text, self.arguments(values))
-        return found[0] if found else None
+        rows = await DB.fetch(self.text, self.arguments(values))
+        return rows[0] if rows else None
 
     async def one(self, missing: Exception, **values: Any) -> Row:
         """The first row. Raise `missing` when there is none."""
-        found = await self.row(**values)
-        if found is None:
+        row = await self.row(**values)
+        if row is None:
             raise missing
-        return found
+        return row
 
     async def value(self, **values: Any) -> Any:
         """The first column of the first row, or None."""
-        found = await DB.fetch(self.text, self.arguments(values))
-        return found[0][0] if found else None
+        rows = await DB.fetch(self.text, self.arguments(values))
+        return rows[0][0] if rows else None
 
 
 def sql(text: str, *, after: int = 0) -> Statement:
     """SQL text with `:name` where the values go. Their places come `after` those that it has already."""
     names: dict[str, int] = {}
-    placed = _NAMED.sub(lambda found: f"${names.setdefault(found[1], len(names) + 1 + after)}", text)
+    placed = _NAMED.sub(lambda match: f"${names.setdefault(match[1], len(names) + 1 + after)}", text)
     return Statement(placed, tuple(names))
 
 
@@ -85,7 +85,7 @@ def parts(module: str) -> dict[str, str]:
 def _read(module: str) -> tuple[dict[str, Statement], dict[str, str]]:
     file = Path(module).with_suffix(".sql")
     shared = [path for folder in reversed(file.parents) if (path := folder / "parts.sql").exists()]
-    found, parts = dict[str, Statement](), dict[str, str]()
+    statements, parts = dict[str, Statement](), dict[str, str]()
     for path in (*shared, file):
         _, *sections = _TITLE.split(path.read_text(encoding="utf-8"))
         for name, about, raw in zip(sections[::3], sections[1::3], sections[2::3], strict=True):
@@ -93,15 +93,15 @@ def _read(module: str) -> tuple[dict[str, Statement], dict[str, str]]:
             if name.startswith("{"):
                 parts[name.strip("{}")] = text
             else:
-                found[name] = sql(text)
-                found[name].about = about or ""
-    return found, parts
+                statements[name] = sql(text)
+                statements[name].about = about or ""
+    return statements, parts
 
 
 def named(module: str, names: str) -> list[Statement]:
     """Those with these names, in this order. Raise KeyError, so at import, for one that is not in the file."""
-    found = load(module)
-    return [found[name] for name in names.split()]
+    statements = load(module)
+    return [statements[name] for name in names.split()]
 
 
 def insert(*columns: Column, end: str = "") -> Statement:

@@ -61,26 +61,26 @@ class _Registry:
         self._every = min(1.0, limits.request_timeout / 4)  # seconds
         self._scheduled = False
 
-    def admit(self, one: "HttpProtocol") -> bool:
+    def admit(self, connection: "HttpProtocol") -> bool:
         """Return whether one more is allowed, and count it."""
         if len(self._open) >= self.limits.max_connections:
             return False
-        if one.address and self._by_address[one.address] >= self.limits.max_connections_per_address:
+        if connection.address and self._by_address[connection.address] >= self.limits.max_connections_per_address:
             return False
         if not self._scheduled:
             self._scheduled = True
-            one.loop.call_later(self._every, self._look, one.loop)
-        self._open.add(one)
-        self._by_address[one.address] += 1
+            connection.loop.call_later(self._every, self._look, connection.loop)
+        self._open.add(connection)
+        self._by_address[connection.address] += 1
         return True
 
-    def leave(self, one: "HttpProtocol") -> None:
+    def leave(self, connection: "HttpProtocol") -> None:
         """Stop counting `one`, if it was counted."""
-        if one in self._open:
-            self._open.remove(one)
-            self._by_address[one.address] -= 1
-            if not self._by_address[one.address]:
-                del self._by_address[one.address]
+        if connection in self._open:
+            self._open.remove(connection)
+            self._by_address[connection.address] -= 1
+            if not self._by_address[connection.address]:
+                del self._by_address[connection.address]
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close what is late. One check of all of them now and then costs less than a timer for every request."""

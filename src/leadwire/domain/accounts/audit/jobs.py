@@ -95,7 +95,7 @@ async def due() -> list[Offer]:
 @job("audit.head", batch=100, find=due)
 async def tell(batch: Sequence[Claimed]) -> None:
     """Tell the log and LEADWIRE_AUDIT_HEAD_URL how far some chains go. Raise what `unsealed` and `send` raise."""
-    rows = await _ENDS.rows(chains=[one.key for one in batch])
+    rows = await _ENDS.rows(chains=[job.key for job in batch])
     signed = [heads.signed(unsealed(*row)) for row in rows]
     for head in signed:
         telemetry.log("audit.head", head=head)

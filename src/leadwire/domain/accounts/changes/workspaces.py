@@ -63,12 +63,12 @@ async def networks(workspace: str) -> list[str]:
     return list(row["networks"])
 
 
-async def set_networks(workspace: str, given: Sequence[str], present: str) -> list[str]:
+async def set_networks(workspace: str, networks: Sequence[str], present: str) -> list[str]:
     """Let people use the web area from these networks alone; from anywhere when there are none. Return them.
 
     Whoever does it is at the address `present`, which must be among them. Raise Invalid.
     """
-    allowed = allow_lists.checked(given)
+    allowed = allow_lists.checked(networks)
     if not allow_lists.allow(present, allowed):
         message = f"Your own address, {present}, is not among these: you would lock yourself out."
         raise invalid_field("/networks", "locked_out", message)

@@ -129,7 +129,7 @@ def values_of(claims: Claims, name: str) -> list[str] | None:
             value = value.get(part) if isinstance(value, dict) else None
     if value is None:
         return None
-    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 async def tried_client(provider: Provider, metadata: Metadata, callback: str) -> None:

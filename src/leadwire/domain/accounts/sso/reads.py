@@ -65,5 +65,5 @@ async def is_enforced(workspace: str) -> bool:
 
 
 def _provider(*row: Any) -> Provider:
-    *known, roles = row
-    return Provider(*[*known, msgspec.json.decode(roles, type=dict[str, Role])])
+    *columns, roles = row
+    return Provider(*[*columns, msgspec.json.decode(roles, type=dict[str, Role])])

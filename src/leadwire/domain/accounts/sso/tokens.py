@@ -147,8 +147,8 @@ def check(claims: Claims, issuer: str, client_id: str, now: float) -> None:
         "expired": claims.exp <= now - SKEW or claims.iat < now - OLDEST,
         "not_yet_valid": max(claims.iat, claims.nbf) > now + SKEW,
     }
-    for fault, found in faults.items():
-        if found:
+    for fault, present in faults.items():
+        if present:
             raise SignOnRefused(fault)
 
 

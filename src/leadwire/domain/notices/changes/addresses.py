@@ -35,7 +35,7 @@ JOB: Final = "notice_message"
 _MOST: Final = 10  # addresses of a workspace
 _MOST_PENDING: Final = 20  # messages of an address
 _PATIENCE: Final = 10.0  # seconds for a whole request
-_SAID: Final = 100  # characters of an answer
+_SAID: Final = 100  # signs of an answer
 _GONE: Final = (404, 410)
 _TRIES: Final = RateLimit("notice-tests", 10, window=300)
 _HEADERS: Final = [("content-type", "application/json"), ("user-agent", "Leadwire")]
@@ -58,14 +58,14 @@ async def add(workspace: str, service: Service, url: str, kinds: Sequence[str]) 
         raise Invalid(f"No such kind of notice: {', '.join(sorted(unknown))}.")
     if not kinds:
         raise invalid_field("/kind", "required", "Choose at least one.")
-    made, host = ids.new("nad"), urlsplit(url).netloc
-    sealed = secret_box.get().seal(url, secret_box.place(NoticeAddress.url, made))
-    values = {"id": made, "workspace_id": workspace, "service": service, "host": host, "kinds": list(kinds)}
+    address_id, host = ids.new("nad"), urlsplit(url).netloc
+    sealed = secret_box.get().seal(url, secret_box.place(NoticeAddress.url, address_id))
+    values = {"id": address_id, "workspace_id": workspace, "service": service, "host": host, "kinds": list(kinds)}
     full = Conflict(f"A workspace has at most {_MOST} addresses.", code="too_many")
     async with db.transaction():
         await _ADD.rows(**values, url=sealed, created_at=clock.now())
         await quotas.at_most(workspace, _MOST, full, _COUNT)
-    return made, host
+    return address_id, host
 
 
 @query("There is no such address.")
@@ -89,8 +89,8 @@ async def test(workspace: str, address_id: str) -> str:
 async def queue(workspace: str, kind: Kind, values: texts.Values) -> None:
     """Let the words of a mail wait at the workspace's addresses, in the open transaction."""
     contents = Contents(values | {"workspace": await reads.name(workspace)}, "")
-    made = compose.content(kind, contents, settings.get().public_url)
-    text = f"{made.subject}\n\n{made.text.strip()}"
+    content = compose.content(kind, contents, settings.get().public_url)
+    text = f"{content.subject}\n\n{content.text.strip()}"
     rows = await _QUEUE.rows(workspace=workspace, kind=kind, text=text, most=_MOST_PENDING)
     await jobs.add_all(JOB, [Offer(row["id"], workspace) for row in rows])
 
@@ -121,7 +121,7 @@ async def _send(row: db.Row, text: str) -> tuple[int, str]:
         answer = await _transport().post(url, _HEADERS, body)
     except (ConnectFailed, ProtocolFailed, TimedOut) as error:
         return 0, f"No answer from {SERVICES[service]}: {error.outcome.replace('_', ' ')}."
-    came = "".join(one if one.isprintable() else " " for one in answer.body.decode(errors="replace")[:_SAID]).strip()
+    came = "".join(sign if sign.isprintable() else " " for sign in answer.body.decode(errors="replace")[:_SAID]).strip()
     return answer.status, f"{SERVICES[service]} answered {answer.status}{f': {came}' if came else ''}."
 
 

@@ -35,7 +35,9 @@ async def sign_in(email: str, password: str, browser: Browser, invitation: str =
     login = await _of_password(logins, email, password, browser)
     if login is None:
         # Written later: doing so now for known addresses would take longer, and so tell which are known.
-        tries.failed((one for login in logins for one in login["workspaces"]), email, "wrong password", browser.address)
+        tries.failed(
+            (account for login in logins for account in login["workspaces"]), email, "wrong password", browser.address
+        )
         telemetry.log("sign_in.refused", level=logging.WARNING, user=logins[0]["id"] if logins else None)
         raise wrong
     _, login_id, stored, code_wanted, _ = login
@@ -111,8 +113,8 @@ async def _of_password(logins: Sequence[db.Row], email: str, password: str, brow
 
     To a login that has not seen the browser it is a stranger's, whatever other login of the address has seen it.
     """
-    marks = {one["id"]: sessions.known_browser(browser.mark, one["known_browsers"]) for one in logins}
-    known = [one for one in logins if marks[one["id"]]]
+    marks = {login["id"]: sessions.known_browser(browser.mark, login["known_browsers"]) for login in logins}
+    known = [login for login in logins if marks[login["id"]]]
     if known:
         passwords.KNOWN.check_capacity()
         await tries.count(holder := f"{email} {marks[known[0]['id']]}")
@@ -126,7 +128,7 @@ async def _of_password(logins: Sequence[db.Row], email: str, password: str, brow
     await tries.count_stranger(email, browser.address)
     if not logins:  # it takes as long
         await passwords.matches(None, password, passwords.STRANGERS)
-    for login in [one for one in logins if not marks[one["id"]]]:
+    for login in [login for login in logins if not marks[login["id"]]]:
         if await passwords.matches(login["password_hash"], password, passwords.STRANGERS):
             await tries.forgive_stranger(email, browser.address)
             return login
@@ -157,5 +159,7 @@ def _chosen(accounts: Sequence[db.Row], browser: Browser, joined: str) -> tuple[
     ]
     if not opened:
         raise Invalid("Your team signs in by single sign-on, and passwords are off.")
-    opened.sort(key=lambda one: (one["id"] != joined, not networks.overlap(browser.address, one["networks"])))
+    opened.sort(
+        key=lambda account: (account["id"] != joined, not networks.overlap(browser.address, account["networks"]))
+    )
     return opened[0]["id"], opened[0]["workspace_id"], opened[0]["email"]

@@ -114,7 +114,7 @@ async def add(person: Person, name: str, answer: Answer) -> None:
         raise refused
     try:
         credential = helpers.parse_registration_credential_json(answer.credential)
-        made = webauthn.verify_registration_response(
+        proof = webauthn.verify_registration_response(
             credential=credential, expected_challenge=challenge, expected_rp_id=answer.site.host,
             expected_origin=answer.site.origin, require_user_verification=True,
         )  # fmt: skip
@@ -128,8 +128,8 @@ async def add(person: Person, name: str, answer: Answer) -> None:
             raise Conflict(f"A person has at most {_MOST} passkeys. Remove one first.", code="too_many")
         await _ADD.one(
             Conflict("This passkey is here already."),
-            id=passkey_id, user_id=login_id, name=name, credential_id=made.credential_id,
-            public_key=made.credential_public_key, sign_count=made.sign_count, backed_up=made.credential_backed_up,
+            id=passkey_id, user_id=login_id, name=name, credential_id=proof.credential_id,
+            public_key=proof.credential_public_key, sign_count=proof.sign_count, backed_up=proof.credential_backed_up,
             transports=[transport.value for transport in credential.response.transports or ()],
             created_at=clock.now(), last_used_at=None,
         )  # fmt: skip

@@ -57,12 +57,12 @@ async def ask(email: str, address: str) -> None:
 
 async def owner_of(token: str) -> db.Row:
     """Return the `id`, `email` and `workspaces` of the login that a link is for. Raise NotFound, WorkspaceSuspended."""
-    found = await _FIND.one(NotFound(_GONE), hash=keys.digest(token), now=clock.now())
-    if found["suspended"]:
-        raise await why_closed(found["workspaces"][0])
-    if not found["opens"]:
+    row = await _FIND.one(NotFound(_GONE), hash=keys.digest(token), now=clock.now())
+    if row["suspended"]:
+        raise await why_closed(row["workspaces"][0])
+    if not row["opens"]:
         raise NotFound(_GONE)
-    return found
+    return row
 
 
 async def use(token: str, password: str, browser: Browser) -> str:

@@ -107,18 +107,18 @@ def ticket(login_id: str, password_hash: str) -> str:
     return tickets.sealed("ticket", login_id, password_hash, _PATIENCE)
 
 
-async def holder(given: str) -> tuple[str, db.Row]:
+async def holder(ticket: str) -> tuple[str, db.Row]:
     """Return whose ticket it is, and what is stored of them. Raise Invalid: too old, or the password is another now."""
-    login_id, password_hash = tickets.opened("ticket", given)
+    login_id, password_hash = tickets.opened("ticket", ticket)
     login = await _STORED.row(id=login_id)
     if login is None or login["password_hash"] != password_hash:
         raise Invalid("That took too long. Begin again with your password.")
     return login_id, login
 
 
-async def redeem(given: str, code: str, address: str) -> str:
+async def redeem(ticket: str, code: str, address: str) -> str:
     """Return whose ticket it is, when `code` is theirs and was not used before. Raise RateLimited, Invalid."""
-    login_id, login = await holder(given)
+    login_id, login = await holder(ticket)
     await tries.count(f"code {login_id}")
     password_hash, sealed, workspaces, email = login
     if len(code) >= _CODE:
@@ -173,10 +173,10 @@ def _place(login_id: str) -> str:
 
 def _step_of(secret: str, code: str) -> int | None:
     """The step that `code` is the code of, if it is of one that may be now. Raise Invalid for no secret of ours."""
-    given, now = "".join(code.split()).encode(), int(clock.now().timestamp()) // _STEP
+    digits, now = "".join(code.split()).encode(), int(clock.now().timestamp()) // _STEP
     totp = _totp(secret)
     steps = (now + drift for drift in _DRIFT)
-    return next((step for step in steps if hmac.compare_digest(totp.generate(step * _STEP), given)), None)
+    return next((step for step in steps if hmac.compare_digest(totp.generate(step * _STEP), digits)), None)
 
 
 def _totp(secret: str) -> TOTP:

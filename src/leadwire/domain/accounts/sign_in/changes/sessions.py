@@ -93,13 +93,13 @@ async def person(token: str | None, address: str) -> Person | None:
     """Return whose token this is, and record that they were seen; None when it is unknown, has ended or is too old, or
     its workspace is suspended.
     """
-    found = await _FIND.row(hash=keys.digest(token), **_bounds()) if token else None
-    if token is None or found is None:
+    row = await _FIND.row(hash=keys.digest(token), **_bounds()) if token else None
+    if token is None or row is None:
         return None
     now = clock.now()
-    *known, seen_at = found
+    *columns, seen_at = row
     form_token = hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
-    person = Person(*[*known, address, form_token])
+    person = Person(*[*columns, address, form_token])
     if seen_at < now - _SEEN_EVERY:
         await _SEEN.rows(id=person.session_id, now=now, address=address)
     return person
@@ -109,8 +109,8 @@ async def is_active(session_id: str) -> bool:
     """Whether a session has not ended: by its owner, with their account, by its age, or with a suspension; and was last
     used from where it may be.
     """
-    found = await _LIVES.row(id=session_id, **_bounds())
-    return found is not None and networks.overlap(*found)
+    row = await _LIVES.row(id=session_id, **_bounds())
+    return row is not None and networks.overlap(*row)
 
 
 async def end(token: str | None) -> None:

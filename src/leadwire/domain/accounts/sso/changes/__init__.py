@@ -94,7 +94,7 @@ async def remove(workspace: str, provider_id: str) -> str:
     async with db.transaction():
         provider = await reads.one(provider_id, workspace)
         await IdentityProvider.delete().where(*_is(workspace, provider_id))  # first, as `sign_in` takes its locks
-        if await _locked(workspace) and not any(one.client_secret for one in await reads.listed(workspace)):
+        if await _locked(workspace) and not any(provider.client_secret for provider in await reads.listed(workspace)):
             raise Conflict("Nobody could sign in any more: allow passwords first.")
     return provider.name
 

@@ -115,8 +115,8 @@ def _role(provider: Provider, claims: Claims) -> Role | None:
     """The highest role that the claim gives, else the default one; None: as it is. Raise SignOnRefused for no role."""
     if not provider.role_claim:
         return None
-    given = {provider.roles.get(value) for value in flow.values_of(claims, provider.role_claim) or ()}
-    role = next((role for role in reversed(ROLES) if role in given), provider.default_role)
+    roles = {provider.roles.get(value) for value in flow.values_of(claims, provider.role_claim) or ()}
+    role = next((role for role in reversed(ROLES) if role in roles), provider.default_role)
     if role is None:
         raise SignOnRefused("no_role")
     return role
@@ -124,10 +124,10 @@ def _role(provider: Provider, claims: Claims) -> Role | None:
 
 async def _with_address(provider: Provider, email: str) -> _Found | None:
     """The account with this address, unless it is somebody else's at this provider. Raise SignOnRefused."""
-    found = await _BY_EMAIL.row(provider=provider.id, workspace=provider.workspace, email=email)
-    if found and found["taken"]:
+    row = await _BY_EMAIL.row(provider=provider.id, workspace=provider.workspace, email=email)
+    if row and row["taken"]:
         raise SignOnRefused("taken")
-    return _Found(*found[:3]) if found else None
+    return _Found(*row[:3]) if row else None
 
 
 async def _made(
@@ -150,15 +150,15 @@ async def _made(
     return _Found(await joining.add(provider.workspace, email, role, address, name=called), email, role)
 
 
-async def _give(provider: Provider, found: _Found, role: Role, address: str) -> None:
+async def _give(provider: Provider, person: _Found, role: Role, address: str) -> None:
     """The role of the claim. An emergency account and the last admin keep theirs."""
     try:
         async with db.transaction():
-            _, before = await team.change_role(provider.workspace, found.user_id, role)
-            entry = audit.Entry("user.role_changed", found.email, f"{before} to {role}")
+            _, before = await team.change_role(provider.workspace, person.user_id, role)
+            entry = audit.Entry("user.role_changed", person.email, f"{before} to {role}")
             await audit.record(provider.workspace, provider.name, entry, address)
     except Conflict:
-        telemetry.log("sso.role_kept", provider=provider.id, user=found.user_id)
+        telemetry.log("sso.role_kept", provider=provider.id, user=person.user_id)
 
 
 def _confirmed_at(claims: Claims) -> datetime:

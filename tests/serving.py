@@ -27,12 +27,14 @@ async def served(port=0, more=pages.MAILBOX):
 
 
 @contextlib.asynccontextmanager
-async def on_socket(app, port=0, leave=lambda: None, limits=None):
+async def on_socket(app, port=0, leave=lambda: None, limits=None, leaving=lambda: False):
     """The address of any ASGI app, inside the block; `leave` is called before it stops."""
     listening = bind("127.0.0.1", port)
     port = listening.getsockname()[1]
     stop = asyncio.Event()
-    serving = asyncio.create_task(serve_until(stop, app, listening, limits=limits or Settings(), grace=5))
+    serving = asyncio.create_task(
+        serve_until(stop, app, listening, limits=limits or Settings(), grace=5, leaving=leaving)
+    )
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

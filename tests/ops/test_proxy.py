@@ -1,6 +1,7 @@
 """The proxies of ops/deploy, run by the real binary in front of apps of ours, where there is one."""
 
 import asyncio
+import csv
 import re
 import shutil
 import socket
@@ -16,7 +17,8 @@ import yaml
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import keys
-from tests.flows.commands import free_port, run, settings_on
+from leadwire.infrastructure.serving import IDLE_BEHIND_PROXY
+from tests.flows.commands import Started, free_port, run, settings_on
 from tests.waiting import until
 
 DECISIONS = Path(__file__).parents[2] / "ops" / "decisions"
@@ -115,19 +117,14 @@ def test_half_a_request_ends_at_the_proxy(proxy, half):
     assert said().startswith(b"HTTP/1.1 408 ")
 
 
-def _from(url) -> str | None:
-    """The port of the app that answers, in a connection of its own."""
-    return httpx.get(url, trust_env=False).headers.get("x-from")
-
-
 def _listens(port) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_compose_replaces_one_serve_after_the_other_without_a_refused_request(tmp_path):
+def test_compose_replaces_one_serve_after_the_other_without_a_refused_request(servers, database, tmp_path):
     whole = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    text, public = whole["configs"]["proxy"]["content"], free_port()
+    text, public, stats = whole["configs"]["proxy"]["content"], free_port(), tmp_path / "haproxy.sock"
     ports = {name: free_port() for name in whole["services"] if name.startswith("serve-")}
     for ours, theirs in {
         "bind :8000\n": f"bind 127.0.0.1:{public}\n",
@@ -136,30 +133,45 @@ def test_compose_replaces_one_serve_after_the_other_without_a_refused_request(tm
     }.items():
         assert text.count(ours) == 1, ours
         text = text.replace(ours, theirs)
-    (tmp_path / "haproxy.cfg").write_text(text)
-
-    def app(port: int) -> subprocess.Popen:
-        return subprocess.Popen([sys.executable, "-c", ECHO, str(port)])
-
-    running = {name: app(port) for name, port in ports.items()}
+    (tmp_path / "haproxy.cfg").write_text(f"global\n  stats socket {stats}\n{text}")
+    settings = settings_on(servers, TRUSTED_PROXIES="127.0.0.1/32")
+    running = {name: Started("serve", "--port", str(port), **settings) for name, port in ports.items()}
     proxy = subprocess.Popen(["haproxy", "-f", str(tmp_path / "haproxy.cfg"), "-db"], stderr=subprocess.DEVNULL)
     try:
-        with httpx.Client(trust_env=False) as client:
-            url = f"http://127.0.0.1:{public}/"
-            forwarded = {"X-Forwarded-For": "192.0.2.1"}  # by the proxy with TLS
-            sent = [tuple(pair) for pair in until(lambda: _answer(client, url, forwarded)).json()]
-            assert [value for name, value in sent if name == "x-forwarded-for"] == ["192.0.2.1"]
+        with httpx.Client(trust_env=False, base_url=f"http://127.0.0.1:{public}") as client:
             for name, port in ports.items():
-                until(lambda: {_from(url) for _ in ports} == {str(one) for one in ports.values()})
-                running[name].terminate()
-                while running[name].poll() is None:
-                    assert client.get(url).status_code == 200
-                assert [client.get(url).status_code for _ in range(50)] == [200] * 50
-                running[name] = app(port)
+                until(lambda: _states(stats) == dict.fromkeys(ports, "UP"))
+                running[name].process.terminate()
+                while running[name].running():
+                    assert client.post("/health/live").status_code == 405  # no proxy may send a POST again
+                assert running[name].process.returncode == 0
+                running[name].close()
+                running[name] = Started("serve", "--port", str(port), **settings)
     finally:
-        for one in (proxy, *running.values()):
-            one.kill()
-            one.wait(120)
+        proxy.kill()
+        proxy.wait(120)
+        for one in running.values():
+            one.close()
+
+
+def _states(socket_of_haproxy) -> dict[str, str]:
+    """What the proxy holds of each server (HAProxy's `show stat`)."""
+    if not socket_of_haproxy.exists():
+        return {}
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(60)
+        asking.connect(str(socket_of_haproxy))
+        asking.sendall(b"show stat\n")
+        lines = b"".join(iter(lambda: asking.recv(65536), b"")).decode().removeprefix("# ").splitlines()
+    return {row["svname"]: row["status"] for row in csv.DictReader(lines) if row["svname"].startswith("serve-")}
+
+
+def test_no_proxy_keeps_a_connection_longer_than_serve():
+    """Whoever closes it must be the one that sends, else a request is lost now and then."""
+    texts = [CONFIGURATION.read_text(), (DEPLOY / "compose.yaml").read_text()]
+    kept = [int(seconds) for text in texts for seconds in re.findall(r"timeout (?:client|server) +(\d+)s", text)]
+    assert len(kept) == 4
+    assert max(kept) < IDLE_BEHIND_PROXY
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.processes import runtime
 
+_LEAVING: Final = 5  # seconds after SIGTERM behind a proxy: until its checks have seen that this process is not ready
 _DRAIN: Final = 10  # seconds for requests under way when the API stops
 
 
@@ -28,8 +29,10 @@ async def serve(settings: Settings, listening: socket.socket, more: Sequence[HTT
     app = create_app(health, more)
 
     async def run(stop: asyncio.Event) -> None:
-        beside = [asyncio.create_task(work) for work in (pubsub.hub.listen(), _leave(stop))]
-        await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
+        over = asyncio.Event()
+        seconds = _LEAVING if settings.trusted_proxies else 0
+        beside = [asyncio.create_task(work) for work in (pubsub.hub.listen(), _leave(stop, seconds, over))]
+        await serve_until(over, app, listening, limits=settings, grace=_DRAIN, leaving=stop.is_set)
         for task in beside:
             task.cancel()
         await tries.write()
@@ -38,7 +41,10 @@ async def serve(settings: Settings, listening: socket.socket, more: Sequence[HTT
     await runtime.run(settings, "serve", health, run, indexes_only=False)
 
 
-async def _leave(stop: asyncio.Event) -> None:
+async def _leave(stop: asyncio.Event, seconds: float, over: asyncio.Event) -> None:
+    """Set `over` these seconds after `stop`."""
     await stop.wait()
+    await asyncio.sleep(seconds)
     pubsub.hub.leave()
     wakes.wake_all()  # before the server waits for its connections: an open stream would keep it
+    over.set()

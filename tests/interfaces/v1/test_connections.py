@@ -290,3 +290,19 @@ async def test_requests_that_wait_behind_one_are_bounded(app):
                 assert await asyncio.wait_for(reader.read(-1), 240) == b""
         app.hold.set()
     assert app.calls <= 1
+
+
+async def test_while_it_leaves_each_answer_is_the_last_of_its_connection(app):
+    """A proxy keeps connections. One that is closed while it sends loses the request, as a restart once did."""
+    leaving = asyncio.Event()
+    async with on_socket(app, leaving=leaving.is_set) as url:
+        port = int(url.rpartition(":")[2])
+        async with connection(port) as (reader, writer), asyncio.timeout(240):
+            writer.write(GET + b"\r\n")
+            assert b"connection: close" not in (await reader.readuntil(b"ok")).lower()
+            leaving.set()
+            writer.write(GET + b"\r\n")
+            told = await reader.read(-1)
+        assert told.startswith(b"HTTP/1.1 200 ")
+        assert b"connection: close" in told.lower()
+        assert (await exchange(port, GET + b"\r\n")).startswith(b"HTTP/1.1 200 "), "the proxy may not know it yet"

@@ -2,9 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, Final
 
 import uvicorn
 
@@ -12,6 +12,11 @@ from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.serving.connection import http_protocol
 from leadwire.infrastructure.settings import Settings
+
+IDLE: Final = 20  # seconds that a connection waits for its next request; httpx closes one after 5, Go's client retries
+IDLE_BEHIND_PROXY: Final = (
+    75  # the proxy has to be the one that closes: HAProxy does after 65, nginx and AWS's after 60
+)
 
 
 class _Server(uvicorn.Server):
@@ -24,21 +29,29 @@ class _Server(uvicorn.Server):
 
 
 async def serve_until(
-    stop: asyncio.Event, app: Any, listening: socket.socket, *, limits: Settings | None = None, grace: int = 1
+    stop: asyncio.Event,
+    app: Any,
+    listening: socket.socket,
+    *,
+    limits: Settings | None = None,
+    grace: int = 1,
+    leaving: Callable[[], bool] = lambda: False,
 ) -> None:
     """Serve an ASGI application on a bound socket until `stop` is set, then finish requests for `grace` seconds.
 
-    `limits` are the settings that say what callers may hold of it; without them there is no limit.
+    `limits` are the settings that say what callers may hold of it; without them there is no limit. While `leaving`,
+    each answer closes its connection, so that a proxy sends nothing on one that is about to end.
     """
     config = uvicorn.Config(
         app,
-        http=http_protocol(limits) if limits else "httptools",
+        http=http_protocol(limits, leaving) if limits else "httptools",
         ws="none",
         log_config=None,
         access_log=False,
         lifespan="off",
         proxy_headers=False,  # nobody is believed about the caller's address
         server_header=False,
+        timeout_keep_alive=IDLE_BEHIND_PROXY if limits and limits.trusted_proxies else IDLE,
         timeout_graceful_shutdown=grace,
     )
     server = _Server(config)

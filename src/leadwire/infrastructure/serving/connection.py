@@ -10,6 +10,7 @@ import ipaddress
 import math
 import os
 from collections import Counter
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -42,11 +43,11 @@ _CLOSING: Final = {
 }
 
 
-def http_protocol(limits: Settings) -> type["HttpProtocol"]:
-    """The protocol class for one server: its connections are counted together."""
+def http_protocol(limits: Settings, leaving: Callable[[], bool]) -> type["HttpProtocol"]:
+    """The protocol class for one server: its connections are counted together. While `leaving`, each answer closes."""
 
     class Limited(HttpProtocol):
-        registry = _Registry(limits)
+        registry = _Registry(limits, leaving)
 
     return Limited
 
@@ -54,8 +55,8 @@ def http_protocol(limits: Settings) -> type["HttpProtocol"]:
 class _Registry:
     """The connections of one server."""
 
-    def __init__(self, limits: Settings) -> None:
-        self.limits = limits
+    def __init__(self, limits: Settings, leaving: Callable[[], bool] = lambda: False) -> None:
+        self.limits, self.leaving = limits, leaving
         self._open: set[HttpProtocol] = set()
         self._by_address: Counter[str] = Counter()
         self._every = min(1.0, limits.request_timeout / 4)  # seconds
@@ -148,6 +149,8 @@ class HttpProtocol(HttpToolsProtocol):
             self.refusal = MalformedRequest(f"{_PIPELINED} requests wait already behind one that is not answered.")
             raise self.refusal
         super().on_headers_complete()
+        if self.registry.leaving():
+            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         self.overhead -= 2 * len(body)  # chunked framing may be as long as what it frames

@@ -77,6 +77,7 @@ class Stack:
                 ["serve", "--host", host, "--port", str(port), "--demo-bot", self._prepared.bot],
                 environment,
                 logs,
+                module="leadwire_development",
             ),
             Child("relay", ["relay"], environment, logs),
             Child("deliver", ["deliver"], environment, logs),

@@ -27,11 +27,18 @@ class Child:
     """One `leadwire` command kept running. Its log is a file; what it prints is there too, or with `shown` here."""
 
     def __init__(
-        self, name: str, arguments: list[str], environment: Mapping[str, str], logs: Path, *, shown: bool = False
+        self,
+        name: str,
+        arguments: list[str],
+        environment: Mapping[str, str],
+        logs: Path,
+        *,
+        module: str = "leadwire",
+        shown: bool = False,
     ) -> None:
         self.name = name
         self.pid = 0
-        self._arguments = arguments
+        self._command = (sys.executable, "-m", module, *arguments)
         self._environment = {**os.environ, **environment, SUPERVISED: "1"}
         self._log = logs / f"{name}.log"
         self._shown = shown
@@ -40,11 +47,10 @@ class Child:
     async def start(self) -> None:
         """Start it. Its own session: Ctrl-C reaches the supervisor alone, which stops everything in order."""
         self._log.touch(mode=0o600)
-        command = (sys.executable, "-m", "leadwire_development", *self._arguments)
         with self._log.open("ab") as log:
             os.fchmod(log.fileno(), 0o600)  # an earlier version made it readable to others
             self._process = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.PIPE, stdout=None if self._shown else log, stderr=log,
+                *self._command, stdin=asyncio.subprocess.PIPE, stdout=None if self._shown else log, stderr=log,
                 env=self._environment, start_new_session=True,
             )  # fmt: skip
         self.pid = self._process.pid

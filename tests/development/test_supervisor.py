@@ -9,13 +9,10 @@ from tests.waiting import eventually
 
 
 async def test_logs_of_children_are_for_their_owner_alone(tmp_path):
-    package = tmp_path / "fake" / "leadwire_development"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "__main__.py").write_text("import sys; print('up', flush=True); sys.stdin.read()")
+    (tmp_path / "fake.py").write_text("import sys; print('up', flush=True); sys.stdin.read()")
     log = tmp_path / "child.log"
     log.touch(mode=0o644)
-    child = Child("child", [], {"PYTHONPATH": str(package.parent)}, tmp_path)
+    child = Child("child", [], {"PYTHONPATH": str(tmp_path)}, tmp_path, module="fake")
     await child.start()
     keeping = asyncio.create_task(child.keep_running(lambda: None))
     await eventually(lambda: keeping.done() or log.read_text() == "up\n")

@@ -332,6 +332,11 @@ def test_a_second_up_on_the_same_directory_or_port_is_one_line(up: Up) -> None:
     assert up.http.get("/health/ready").status_code == 200
 
 
+def test_the_readmes_command_finds_the_process_that_delivers(up: Up) -> None:
+    (pattern,) = re.findall(r'pkill -9 -f "(.+)"', (Path(__file__).parents[2] / "README.md").read_text())
+    assert len([line for line in mentioning(str(up.directory)) if pattern in line]) == 1
+
+
 @pytest.mark.parametrize("name", ["serve", "relay", "deliver", "background"])
 def test_a_killed_process_is_restarted_and_nothing_is_lost(up: Up, listener: Listener, name: str) -> None:
     lead = up.lead({"serve": 6, "relay": 7, "deliver": 8, "background": 9}[name])

@@ -14,7 +14,7 @@ async def run(sandbox: Sandbox) -> None:
     sandbox.receiver.answers["shop"] = 500
     sandbox.say("the endpoint answers 500 to everything")
     accepted = await sandbox.send_changes(500, 100)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while (await sandbox.states()).get("dead", 0) < len(accepted):
             await asyncio.sleep(0.1)
     _, output = await sandbox.command("dead-letters", "list", "--limit", "3")
@@ -27,7 +27,7 @@ async def run(sandbox: Sandbox) -> None:
     _, output = await sandbox.command("redrives", "start", "--outcome", "http_5xx", "--dry-run")
     sandbox.claim("a dry run counts them", output.startswith(f"{len(accepted)} would"))
     await sandbox.command("redrives", "start", "--outcome", "http_5xx", "--rate", "200")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while (await sandbox.states()).get("dead"):
             await asyncio.sleep(0.1)
     await sandbox.settled()

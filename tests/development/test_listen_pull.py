@@ -36,7 +36,7 @@ async def test_it_fetches_prints_and_acknowledges(workspace, bot, wire, puller, 
 
         await eventually(delivered)
         process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(process.wait, 60) == 0
+        assert await asyncio.to_thread(process.wait, 240) == 0
     finally:
         process.kill()
         await asyncio.to_thread(process.communicate)
@@ -50,7 +50,7 @@ async def test_what_it_refuses_it_does_not_acknowledge(workspace, bot, wire, pul
         await wire.relay()
         assert json.loads(await asyncio.to_thread(process.stdout.readline))["status"] == 500
         process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(process.wait, 60) == 0
+        assert await asyncio.to_thread(process.wait, 240) == 0
         assert await states() == {"queued": 1}
     finally:
         process.kill()

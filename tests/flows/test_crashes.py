@@ -76,7 +76,7 @@ async def test_a_worker_told_to_stop_finishes_what_it_has_in_hand(deployment: De
     await deployment.receiver.received(1)
     worker.process.send_signal(signal.SIGTERM)
     deployment.receiver.release()
-    assert await asyncio.to_thread(worker.process.wait, 10) == 0
+    assert await asyncio.to_thread(worker.process.wait, 240) == 0
     assert "process.stopped" in worker.err
     delivered = await deployment.state("delivered")
     assert delivered == len(deployment.receiver.deliveries) >= 1  # nothing it sent is forgotten

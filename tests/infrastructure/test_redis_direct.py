@@ -50,7 +50,7 @@ async def waiting(redis, stream) -> asyncio.Task[object]:
     """A command that the server has, and will not answer."""
     await redis.xgroup_create(stream, "readers", mkstream=True)
     waiting = asyncio.create_task(redis.xreadgroup("readers", "one", {stream: ">"}, block=0))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(240):
         while not any("b" in one["flags"] for one in await redis.client_list() if one["cmd"] == "xreadgroup"):
             pass
     return waiting

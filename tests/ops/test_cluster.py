@@ -26,7 +26,7 @@ ROWS = [(topology, fault) for topology in TOPOLOGIES for fault in kinds(topology
 def cluster(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ops.cluster", *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=170, check=False
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=840, check=False
     )
 
 

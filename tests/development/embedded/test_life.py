@@ -86,13 +86,13 @@ def test_a_server_whose_watchdog_was_killed_is_replaced(data_dir: Path) -> None:
 
 def test_a_watchdog_listens_to_nothing_but_its_pipe(parent: Path) -> None:
     log = parent / "log"
-    watchdog = launch(["sh", "-c", "echo up; exec sleep 20"], signal.SIGTERM, log)
+    watchdog = launch(["sh", "-c", "echo up; exec sleep 900"], signal.SIGTERM, log)
     until(lambda: "up" in log.read_text())
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         watchdog.send_signal(number)
     assert watchdog.stdin
     watchdog.stdin.close()
-    assert watchdog.wait(5) == -signal.SIGTERM & 255, "the watchdog died of it itself, not the command by its hand"
+    assert watchdog.wait(240) == -signal.SIGTERM & 255, "the watchdog died of it itself, not the command by its hand"
 
 
 def test_killing_what_does_not_run_hits_nobody(data_dir: Path) -> None:

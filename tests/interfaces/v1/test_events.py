@@ -155,7 +155,7 @@ async def test_a_request_that_waits_gets_the_next_event_of_its_kinds(client, wor
 async def test_other_processes_are_told_after_the_commit(workspace, bot, redis):
     async with redis_pool.subscription(redis) as heard:
         await heard.psubscribe("leadwire:feed:*")
-        await heard.get_message(timeout=5)
+        await heard.get_message(timeout=240)
         await make.lead(workspace, bot)
         channels = set()
         while f"leadwire:feed:{workspace}:lead.created" not in channels:

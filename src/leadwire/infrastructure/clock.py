@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+
 _set_to: ContextVar[datetime | None] = ContextVar("clock_set_to", default=None)
 
 # The date and time of ISO 8601, each part in all its digits: the extended format (`-` and `:`, conditional on the first
@@ -48,10 +50,8 @@ def at(moment: datetime) -> Iterator[Callable[[datetime], object]]:
 
 def iso(moment: datetime) -> str:
     """`2026-01-02T03:04:05.678Z`: always UTC, always three digits. `moment` must be in UTC already."""
-    # A third less time than isoformat, which matters: every resource carries one or several.
-    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (
-        moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, moment.microsecond // 1000,
-    )  # fmt: skip
+    text: str = msgspec.to_builtins(moment)  # a tenth of the time of isoformat: a page of a list has dozens
+    return f"{text[:23]}Z" if "." in text else f"{text[:19]}.000Z"
 
 
 def texts(row: Iterable[Any]) -> list[Any]:

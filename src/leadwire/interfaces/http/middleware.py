@@ -76,8 +76,9 @@ class RequestMiddleware:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = message["headers"]
-                named = _UNLESS_OWN.intersection(name for name, _ in own)
-                message["headers"] = [*own, *(header for header in added if header[0] not in named)]
+                named = _UNLESS_OWN.intersection(dict(own))
+                more = [header for header in added if header[0] not in named] if named else added
+                message["headers"] = [*own, *more]
                 _record(scope, message["status"], time.perf_counter() - start - scope["state"].get(WAITED, 0.0))
                 if span:
                     _describe(span, scope, message["status"], request_id.decode())

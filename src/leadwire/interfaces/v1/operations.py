@@ -213,7 +213,7 @@ def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awai
     takes_query = operation.takes_query
 
     async def endpoint(request: Request[Any, Any, Any]) -> JSONResponse[Any]:
-        if not takes_query:
+        if request.scope["query_string"] and not takes_query:
             NO_QUERY.read(request)
         arguments = {name: read_one(request) for name, read_one in plain}
         for name in awaited:

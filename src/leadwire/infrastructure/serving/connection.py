@@ -12,10 +12,10 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import (
@@ -97,9 +97,13 @@ class HttpProtocol(HttpToolsProtocol):
     """uvicorn's, within limits. What exceeds them is answered 400, 408, 414, 431 or 503, if it can be, and closed."""
 
     registry = _Registry(Settings())
+    answer: RequestResponseCycle
+    head: bytes | None
+    """Of the answer: None before it is written, empty once it is sent."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's is
         super().connection_made(transport)
+        self.close, self.is_closing = transport.close, transport.is_closing
         self.address = _address(self.client[0] if self.client else "", self.registry.limits.trusted_proxies)
         self.received_by = self.loop.time() + self.registry.limits.request_timeout
         self.taken_by = _NEVER
@@ -149,8 +153,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.refusal = MalformedRequest(f"{_PIPELINED} requests wait already behind one that is not answered.")
             raise self.refusal
         super().on_headers_complete()
-        if self.registry.leaving():
-            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         self.overhead -= 2 * len(body)  # chunked framing may be as long as what it frames
@@ -160,6 +162,24 @@ class HttpProtocol(HttpToolsProtocol):
         self.received_by = _NEVER
         self.overhead = self.chunk = 0  # the rest of what came last, one read at the most, is not counted
         super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Begin an answer. It takes this protocol for its transport: `write`, `close`, `is_closing`."""
+        self.answer, self.head = cycle, None
+        cycle.transport = self  # type: ignore[assignment]
+        if self.registry.leaving():
+            cycle.keep_alive = False
+        super()._start_asgi_task(cycle, app)
+
+    def write(self, data: bytes) -> None:
+        """Keep a head that says how long its body is until the body begins: both are one packet, and one system call.
+        A head alone, and one of a stream, is sent at once.
+        """
+        if self.head is None and self.answer.expected_content_length and self.answer.scope["method"] != "HEAD":
+            self.head = data
+        else:
+            self.transport.write((self.head or b"") + data)
+            self.head = b""
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's message is not sent
         self.refuse(self.refusal)

@@ -1,10 +1,11 @@
-"""Faults on a `leadwire up` of its own: what the page System says of each, until it has ended and the page is quiet.
+"""Faults on a `leadwire up` of its own: what the page System and `doctor` say of each, until the page is quiet again.
 
     uv run python -m ops.drills.on_call [--seconds 300] [FAULT ...]        # all but disk-full without a name
 
 It has three endpoints beside the demo's, and two changes a second. Somebody who is signed in opens the page every 5 s;
-printed is what is new on it. `on_call.md` tells how each cause was found by hand. `disk-full` fills the file system of
-TMPDIR, which has to be a small one: `mount -t tmpfs -o size=900m drill DIRECTORY`.
+printed is what is new on it. Once it shows the fault, `doctor` and `status` are run: what they say is printed, none may
+end in a traceback, and `doctor` has to name the cause. `on_call.md` tells how each cause was found by hand. `disk-full`
+fills the file system of TMPDIR, which has to be a small one: `mount -t tmpfs -o size=900m drill DIRECTORY`.
 """
 
 import argparse
@@ -71,7 +72,7 @@ async def _change(api: httpx.AsyncClient) -> None:
 
 async def _walk(name: str, told: dict[str, Any], seconds: float) -> str:
     """Bring a fault about, look at the page, and end it. Return a line of the table."""
-    fault, expected = FAULTS[name]
+    fault, expected, cause = FAULTS[name]
     person = {"email": "ada@example.org", "password": "correct horse battery staple"}
     key = {"Authorization": f"Bearer {told['api_key']}"}
     async with (
@@ -92,11 +93,14 @@ async def _walk(name: str, told: dict[str, Any], seconds: float) -> str:
         print(f"{name}:", flush=True)
         async with fault(up):
             shown = await _until(page, lambda said: expected in said, seconds)
-        print("     ended", flush=True)
+            doctor, status = await up.says("doctor"), await up.says("status")
+        problems = [line for line in doctor.splitlines() if not line.startswith("ok ")]
+        print("\n".join(["doctor:", *problems, "status:", status, "ended"]), flush=True)
+        named = re.search(cause, "\n".join(problems)) and "Traceback" not in doctor + status
         quiet = await _until(page, lambda said: not said, seconds)
         changing.cancel()
     took = [f"{one:.0f} s" if one is not None else f"not in {seconds:.0f} s" for one in (shown, quiet)]
-    return f"{name:<18} {expected:<18} {took[0]:>13} {took[1]:>13}"
+    return f"{name:<18} {expected:<18} {took[0]:>13} {took[1]:>13}  {'named' if named else 'not named'}"
 
 
 def main() -> int:
@@ -108,13 +112,13 @@ def main() -> int:
     for variable in [variable for variable in os.environ if variable.startswith("LEADWIRE_")]:
         del os.environ[variable]
     os.environ["LEADWIRE_HEADER_PREFIX"] = "X-Deliver-1-"  # as the receiver expects
-    lines = [f"{'fault':<18} {'System shows':<18} {'shown after':>13} {'quiet after':>13}"]
+    lines = [f"{'fault':<18} {'System shows':<18} {'shown after':>13} {'quiet after':>13}  doctor"]
     for name in asked.fault or [name for name in FAULTS if name != "disk-full"]:
         with instance(free_port()) as told:
             os.environ["LEADWIRE_DATA_DIR"] = told["data_dir"]
             lines.append(asyncio.run(_walk(name, told, asked.seconds)))
     print("\n" + "\n".join(lines))
-    return 1 if any("not in" in line for line in lines) else 0
+    return 1 if any("not in" in line or "not named" in line for line in lines) else 0
 
 
 if __name__ == "__main__":

@@ -46,6 +46,13 @@ class Up(NamedTuple):
         if said := (await process.communicate())[1] * bool(process.returncode):
             raise RuntimeError(said.decode())
 
+    async def says(self, *arguments: str) -> str:
+        """Run a command that may find something wrong, and return all that it says."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "leadwire", *arguments), stdout=-1, stderr=asyncio.subprocess.STDOUT
+        )
+        return (await process.communicate())[0].decode()
+
 
 Fault = Callable[[Up], AbstractAsyncContextManager[None]]
 
@@ -145,17 +152,17 @@ async def _full(_: Up) -> AsyncIterator[None]:
     filler.unlink()
 
 
-FAULTS: Final[dict[str, tuple[Fault, str]]] = {
-    "lock": (_locked, "WritesRefused"),
-    "disk-full": (_full, "WritesRefused"),
-    "postgres-frozen": (_postgres, "503"),
-    "redis-frozen": (_redis, "RedisDown"),
-    "worker-frozen": (_process("deliver"), "ProcessMissing"),
-    "relay-frozen": (_process("relay"), "NothingKnown"),
-    "background-frozen": (_process("background"), "ProcessMissing"),
-    "receivers-refuse": (_refused, "NothingDelivered"),
-    "receivers-away": (_unreached, "NothingDelivered"),
-    "event-unrelayed": (_unrelayed, "DeliverySetAside"),
-    "migration-missing": (_unmigrated, "MigrationsMissing"),
+FAULTS: Final[dict[str, tuple[Fault, str, str]]] = {
+    "lock": (_locked, "WritesRefused", r"locks: pid \d+ .* makes \d+ wait: .*LOCK TABLE"),
+    "disk-full": (_full, "WritesRefused", "space: 0 MiB|No space left|could not extend"),
+    "postgres-frozen": (_postgres, "503", "the database cannot be reached"),
+    "redis-frozen": (_redis, "RedisDown", "Redis cannot be reached"),
+    "worker-frozen": (_process("deliver"), "ProcessMissing", "ERROR +ProcessMissing: No worker"),
+    "relay-frozen": (_process("relay"), "NothingKnown", "NothingKnown: No relay"),
+    "background-frozen": (_process("background"), "ProcessMissing", "nobody does them|No background process"),
+    "receivers-refuse": (_refused, "NothingDelivered", "NothingDelivered"),
+    "receivers-away": (_unreached, "NothingDelivered", "NothingDelivered"),
+    "event-unrelayed": (_unrelayed, "DeliverySetAside", "DeliverySetAside"),
+    "migration-missing": (_unmigrated, "MigrationsMissing", "migrations: .*(missing|not applied)|MigrationsMissing"),
 }
-"""With what the page has to say."""
+"""With what the page has to say, and what `doctor` has to: an expression."""

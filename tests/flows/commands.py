@@ -19,16 +19,19 @@ from tests.forks import forks
 from tests.waiting import eventually, until
 
 COMMAND = (sys.executable, "-m", "leadwire")
+_NO_UP = {"LEADWIRE_DATA_DIR": str(Path(tempfile.gettempdir()) / "leadwire-without-up")}
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """Ours without Leadwire's settings, but for where the servers' binaries are, and with `settings`."""
+    """Ours without Leadwire's settings, but for where the servers' binaries are, and with `settings`. An `up` that runs
+    in this checkout is not found.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("LEADWIRE_") or name.startswith("LEADWIRE_EMBEDDED_")
     }
-    return kept | {f"LEADWIRE_{name}": value for name, value in settings.items()}
+    return kept | _NO_UP | {f"LEADWIRE_{name}": value for name, value in settings.items()}
 
 
 def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:

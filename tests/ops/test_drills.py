@@ -55,7 +55,7 @@ def test_a_drill_types_what_its_runbook_tells_to(name: str) -> None:
 
 
 def test_what_the_page_has_to_say_of_a_fault_is_an_alert_or_that_it_cannot_be_shown() -> None:
-    assert {expected for _, expected in FAULTS.values()} - {alert.name for alert in ALERTS} == {"503"}
+    assert {expected for _, expected, _ in FAULTS.values()} - {alert.name for alert in ALERTS} == {"503"}
 
 
 def test_an_unknown_drill_is_refused() -> None:

@@ -23,9 +23,9 @@ async def test_under_a_lock_that_never_ends_it_names_who_holds_it_and_what_waits
         for seconds in ("5", "20", "80"):  # on a busy machine others are not finished in a few, either
             code, found = await asyncio.to_thread(examined, "--within", seconds, **sound)
             unfinished = {about for about, one in found.items() if one["says"] == f"not finished in {seconds} s"}
-            if unfinished == {"secret key fits", "quotas", "client certificates"}:
+            if unfinished == {"secret key fits", "quotas", "client certificates", "conditions"}:
                 break
-    assert unfinished == {"secret key fits", "quotas", "client certificates"}
+    assert unfinished == {"secret key fits", "quotas", "client certificates", "conditions"}
     assert {found[about]["fix"].partition(";")[0] for about in unfinished} == {"see `locks`"}
     assert code == 1
     assert found["locks"]["says"].startswith(f"pid {holder.get_server_pid()} (")
@@ -35,6 +35,15 @@ async def test_under_a_lock_that_never_ends_it_names_who_holds_it_and_what_waits
     _, found = await asyncio.to_thread(examined, **sound)
     assert {found[about]["level"] for about in ("locks", "changes")} == {"ok"}
     await holder.close()
+
+
+async def test_what_the_page_system_shows_is_told_once_a_process_was_started(sound: dict[str, str]) -> None:
+    _, found = await asyncio.to_thread(examined, **sound)
+    assert found["conditions"] == {"about": "conditions", "level": "ok", "says": "nothing is firing", "fix": ""}
+    await db.rows("INSERT INTO job (kind, workspace_id, key, due_at, since) VALUES ('ledger', '', '', now(), now())")
+    code, found = await asyncio.to_thread(examined, **sound)
+    assert (code, found["NothingKnown"]["says"]) == (1, "No relay looks how delivery is doing.")
+    assert found["ProcessMissing"]["fix"] == "leadwire deliver; what to do is told at /docs/process-missing"
 
 
 async def test_a_search_that_does_not_find_older_ones_yet_is_told(sound: dict[str, str], workspace: str) -> None:

@@ -1,10 +1,13 @@
 """What an operator gets wrong is one line that says so and a non-zero exit, never a traceback."""
 
+import asyncio
 import base64
 import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +19,7 @@ import pytest
 from leadwire import __main__ as main
 from leadwire.infrastructure.errors import OperatorError
 from leadwire_development.embedded import Services
-from tests.flows.commands import COMMAND, data_directory, free_port, refused, run
+from tests.flows.commands import COMMAND, data_directory, environment, free_port, refused, run
 
 NOWHERE = "postgresql://nobody@127.0.0.1:{port}/leadwire"
 KEY = base64.b64encode(bytes(32)).decode()
@@ -57,8 +60,6 @@ def empty(servers: Services) -> dict[str, str]:
         await connection.close()
 
     with ThreadPoolExecutor(1) as pool:  # the session's loop is running in this thread
-        import asyncio
-
         pool.submit(lambda: asyncio.run(make())).result()
     url = servers.database_url.replace("/leadwire?", "/no_tables?")
     return {"DATABASE_URL": url, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY}
@@ -148,6 +149,33 @@ def test_a_database_without_tables_says_to_migrate(empty: dict[str, str], all_at
     commands = [*alone, ("status",), ("ledger",), ("keys", "list"), ("endpoints", "list"), ("dead-letters", "list")]
     for text, result in all_at_once([(command, empty) for command in commands]):
         assert "leadwire migrate" in refused(result), text
+
+
+_HASTY = """
+import sys
+from leadwire.infrastructure.db import engine
+engine.LIMITS = {**engine.LIMITS, "pages": 0.2}
+from leadwire.__main__ import main
+main(*sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("typed", ["status", "endpoints list", "dead-letters list", "set-aside list"])
+async def test_a_command_tells_of_a_lock_instead_of_waiting_for_it(
+    servers: Services, database: None, access: dict[str, str], typed: str
+) -> None:
+    """`status` waited as long as the lock was held, in the hour in which it is asked for."""
+    connection = await asyncpg.connect(servers.database_url)
+    try:
+        await connection.execute("BEGIN; LOCK TABLE webhook_endpoint, delivery, workspace IN ACCESS EXCLUSIVE MODE")
+        command = [sys.executable, "-c", _HASTY, *typed.split()]
+        result = await asyncio.to_thread(
+            subprocess.run, command, env=environment(**access), capture_output=True, text=True
+        )
+    finally:
+        await connection.close()
+    assert "it ran for longer than 0.2 s" in refused(result)
+    assert "`leadwire doctor`" in refused(result)
 
 
 async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Services, all_at_once: AllAtOnce) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.lazy import lazily
-from leadwire.interfaces.cli.runtime import Result, command, running, the_workspace
+from leadwire.interfaces.cli.runtime import Result, command, patiently, the_workspace
 
 with lazily():
     from leadwire.domain.accounts.audit import chain, heads, reads
@@ -18,7 +18,7 @@ with lazily():
 audit = click.Group("audit", help="Audit logs: who did what.")
 
 
-@command(audit)
+@command(audit, run=patiently)
 @click.option(
     "--workspace", metavar="ID", help="Only the log of this workspace; by default all, and the installation's."
 )
@@ -54,7 +54,7 @@ async def verify(workspace: str | None, file: IO[str] | None) -> Result:
 @click.option("--since", metavar="TIME", help="Only entries from this ISO 8601 time on.")
 @click.option("--installation", is_flag=True, help="The log of the installation instead of a workspace's.")
 @click.option("--workspace", metavar="ID", help="The workspace. Not needed while there is only one.")
-@running
+@patiently
 async def export(after: int, since: str | None, installation: bool, workspace: str | None) -> None:
     """Print the chained entries, oldest first, a JSON document a line. Keep the last number to go on after it."""
     try:

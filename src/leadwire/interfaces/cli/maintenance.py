@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from leadwire.interfaces.cli.lazy import lazily
-from leadwire.interfaces.cli.runtime import Result, command, running, servers, show
+from leadwire.interfaces.cli.runtime import Result, command, patiently, running, servers, show
 
 with lazily():
     from leadwire.delivery.relay import fan_out
@@ -71,7 +71,7 @@ def _examined(findings: "list[checks.finding.Finding]") -> Result:
     return Result(document, "\n".join(lines), 1 if errors else 0)
 
 
-@command()
+@command(run=patiently)
 async def ledger() -> Result:
     """Check that no delivery is missing or wrong. Exit 1 if one is. Say where the database became another server."""
     results, redis_was_there, begun = await system.ledger()
@@ -113,7 +113,7 @@ async def release(event: str | None) -> Result:
     return Result({"released": count}, f"{count} released.")
 
 
-@command()
+@command(run=patiently)
 @click.option("--unbound", is_flag=True, help="As versions before 0.1.0 can open them, before you go back to one.")
 async def reseal(unbound: bool) -> Result:
     """Encrypt every secret with the first key of LEADWIRE_SECRET_KEY, so that the other keys can be removed.

@@ -73,15 +73,23 @@ def show(result: Result, *, as_json: bool) -> int:
     return result.code
 
 
-def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Callable[P, T]:
-    """Run an async command with the database and Redis open. `migrated=False`: the command itself makes the tables."""
+def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True, role: "db.Role" = "pages") -> Callable[P, T]:
+    """Run an async command with the database and Redis open. `migrated=False`: the command itself makes the tables.
+
+    A statement may take as long as that of a page: whoever types it should not wait for somebody's lock and never know.
+    """
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         with servers(new=not migrated) as chosen:
-            return asyncio.run(_connected(chosen, lambda: command(*args, **kwargs), migrated=migrated))
+            return asyncio.run(_connected(chosen, lambda: command(*args, **kwargs), migrated=migrated, role=role))
 
     return run
+
+
+def patiently(command: Callable[P, Awaitable[T]]) -> Callable[P, T]:
+    """The same for a command that reads or writes a lot: it takes as long as it takes."""
+    return running(command, role="maintenance")
 
 
 def command(
@@ -161,14 +169,15 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, RedisError):
         return f"Redis cannot be reached: {error}"
     if isinstance(error, (*db.GONE, db.Canceled)):
-        what = "ended a statement" if isinstance(error, db.Canceled) else "cannot be reached"
-        return f"the database {what}: {str(error) or type(error).__name__}"
+        what = "ended a statement" if (canceled := isinstance(error, db.Canceled)) else "cannot be reached"
+        hint = " (`leadwire doctor` tells whether somebody holds a lock)" if canceled else ""
+        return f"the database {what}: {str(error) or type(error).__name__}{hint}"
     if isinstance(error, (*db.TRANSIENT, *db.WITHHELD, db.Locked, asyncpg.InternalServerError)):
         return f"the database refuses: {error}"
     return None
 
 
-async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migrated: bool) -> T:
+async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migrated: bool, role: "db.Role") -> T:
     from leadwire.infrastructure.db.migrations import migrate
 
     async with serving.connections(chosen.database_url, chosen.redis_url, 3):
@@ -176,6 +185,7 @@ async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migr
             await migrate()  # nobody else migrates an embedded database
         if migrated:
             await epochs.note()
-        result = await work()
+        with db.acting_as(role if migrated else "maintenance"):
+            result = await work()
         await asyncio.sleep(0.01)  # lets a wake-up be sent; the relay would find the change at its next poll
         return result

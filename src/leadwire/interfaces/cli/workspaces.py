@@ -13,7 +13,7 @@ from leadwire.domain.accounts.schema import Quota
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.lazy import lazily
-from leadwire.interfaces.cli.runtime import Result, command, join_link, listing
+from leadwire.interfaces.cli.runtime import Result, command, join_link, listing, patiently
 
 with lazily():
     from leadwire.domain.accounts import quotas
@@ -132,7 +132,7 @@ async def delete(workspace: str, yes: str | None) -> Result:
     return Result({"id": workspace, "deleted": True}, f"{workspace} is deleted.")
 
 
-@command(workspaces)
+@command(workspaces, run=patiently)
 @_workspace
 @click.option("--to", "path", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file.")
 async def export(workspace: str, path: Path) -> Result:
@@ -145,7 +145,7 @@ async def export(workspace: str, path: Path) -> Result:
     return Result({"id": workspace, "file": str(path)}, f"{name} is in {path}.")
 
 
-@command(workspaces, "import")
+@command(workspaces, "import", run=patiently)
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 async def import_(path: Path) -> Result:
     """Make the workspace of an export, with the same ids. If this is interrupted, run it again: it goes on.
@@ -159,7 +159,7 @@ async def import_(path: Path) -> Result:
     return Result({"id": workspace, "rows": counts}, text)
 
 
-@command(workspaces)
+@command(workspaces, run=patiently)
 @_workspace
 @click.option(
     "--from", "path", type=click.Path(path_type=Path, dir_okay=False), required=True,

@@ -64,7 +64,7 @@ class _Examination:
         findings = [finding for about in self._checks for finding in self._found(about)]
         for task in tasks.union(self._checks.values()):
             task.cancel()
-        await asyncio.wait(tasks, timeout=_CLEAN_UP)
+        await asyncio.wait({*tasks, asyncio.create_task(_close())}, timeout=_CLEAN_UP)
         return findings
 
     def _start(self, about: str, check: _Check) -> "asyncio.Task[list[Finding]]":
@@ -84,7 +84,6 @@ class _Examination:
         finally:
             if not self._named.done():
                 self._named.set_result(None)
-            await db.close_pool()
 
     async def _connect(self) -> list[Finding]:
         """Open the pool, and name the database, unless nothing can be done through what is between."""
@@ -120,20 +119,17 @@ class _Examination:
         return await egress.check(self._settings, await reach.lately())
 
     async def _redis(self) -> None:
-        try:
-            answers = self._start("Redis answers", _of_server("Redis", self._infos()))
-            await asyncio.wait([answers])
-            if any(finding.about in _IN_THE_WAY and finding.level == "error" for finding in answers.result()):
-                return
-            client = redis_pool.require_client()
-            checks: dict[str, _Check] = {
-                "Redis installations": self._installations(client),
-                "requests forwarded": redis.proxies(client),
-                "clock of Redis": redis.clocks(client),
-            }
-            await asyncio.wait([self._start(about, check) for about, check in checks.items()])
-        finally:
-            await redis_pool.close()
+        answers = self._start("Redis answers", _of_server("Redis", self._infos()))
+        await asyncio.wait([answers])
+        if any(finding.about in _IN_THE_WAY and finding.level == "error" for finding in answers.result()):
+            return
+        client = redis_pool.require_client()
+        checks: dict[str, _Check] = {
+            "Redis installations": self._installations(client),
+            "requests forwarded": redis.proxies(client),
+            "clock of Redis": redis.clocks(client),
+        }
+        await asyncio.wait([self._start(about, check) for about, check in checks.items()])
 
     async def _infos(self) -> list[Finding]:
         redis_pool.connect(self._settings.redis_url)
@@ -143,6 +139,11 @@ class _Examination:
     async def _installations(self, client: Redis) -> list[Finding]:
         name = await self._named
         return [await redis.installations(client, name)] if name else []
+
+
+async def _close() -> None:
+    await db.close_pool()
+    await redis_pool.close()
 
 
 def _of_server_itself(settings: Settings) -> dict[str, _Check]:
@@ -166,6 +167,7 @@ def _of_rows(settings: Settings) -> dict[str, _Check]:
         "operators": postgres.operators(settings),
         "domains": postgres.email_domains(),
         "background work": postgres.background(),
+        "conditions": work.firing(),
         "client certificates": sending.ending(),
     }
 

@@ -6,9 +6,11 @@ from typing import Final
 
 from leadwire.delivery.monitoring import holders
 from leadwire.domain.search import reads as documents
+from leadwire.domain.webhooks import system
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.locks import blockers
 from leadwire.infrastructure.db.statements import named
+from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 1_000_000_000  # transactions; at 2,146,483,648 the server takes no changes
@@ -16,6 +18,7 @@ _NAMED: Final = 3
 _AGAIN: Final = 0.3  # seconds
 _MOST_DEAD: Final = 500_000  # rows
 _LEAST_FREE: Final = 0.1  # of a disk
+_OF_PROCESSES: Final = ("NothingKnown", "ProcessMissing")
 
 _PATIENCE, _TABLES, _FILL, _ARCHIVER, _AGE = named(__file__, "patience tables fill archiver age")
 
@@ -81,3 +84,21 @@ async def age() -> Finding:
     (row,) = await _AGE.rows()
     says = f"{row['datname']}: {row['age']:,} transactions of 2,146,483,648"
     return unless(row["age"] > _OLDEST, "age of transactions", says)
+
+
+async def firing() -> list[Finding]:
+    """What the page System shows. That a process is missing is none before any has been started."""
+    present = await system.now()
+    attended = present.background_seconds is not None and present.background_seconds <= jobs.UNATTENDED
+    started = present.workers or attended or present.overdue.deliveries or present.unrelayed.events
+    findings = [
+        Finding(
+            condition.name,
+            "error" if condition.severity == "page" else "warning",
+            condition.says,
+            f"{condition.command}; what to do is told at /docs/{condition.runbook}",
+        )
+        for condition in await system.firing(present)
+        if started or condition.name not in _OF_PROCESSES
+    ]
+    return findings or [Finding("conditions", "ok", "nothing is firing")]

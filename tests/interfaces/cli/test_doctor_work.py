@@ -1,6 +1,7 @@
 """`leadwire doctor` tells whether work succeeds, where every server answers."""
 
 import asyncio
+import json
 import socket
 
 import asyncpg
@@ -11,6 +12,7 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 from leadwire.interfaces.cli.checks import _own, work
 from leadwire_development.embedded import Services
+from tests.flows.commands import COMMAND, environment
 from tests.interfaces.cli.conftest import examined
 
 
@@ -38,11 +40,20 @@ async def test_under_a_lock_that_never_ends_it_names_who_holds_it_and_what_waits
 
 
 async def test_what_the_page_system_shows_is_told_once_a_process_was_started(sound: dict[str, str]) -> None:
-    _, found = await asyncio.to_thread(examined, **sound)
-    assert found["conditions"] == {"about": "conditions", "level": "ok", "says": "nothing is firing", "fix": ""}
+    """By a process of its own, which has loaded no more than `doctor` needs."""
+    command = [*COMMAND, "doctor", "--json", "--within", "120"]
+
+    async def told() -> dict[str, dict[str, str]]:
+        doctor = await asyncio.create_subprocess_exec(*command, env=environment(**sound), stdout=-1)
+        return {one["about"]: one for one in json.loads((await doctor.communicate())[0])["findings"]}
+
+    assert (await told())["conditions"]["says"] == "nothing is firing"
     await db.rows("INSERT INTO job (kind, workspace_id, key, due_at, since) VALUES ('ledger', '', '', now(), now())")
-    code, found = await asyncio.to_thread(examined, **sound)
-    assert (code, found["NothingKnown"]["says"]) == (1, "No relay looks how delivery is doing.")
+    found = await told()
+    assert (found["NothingKnown"]["level"], found["NothingKnown"]["fix"].partition(";")[0]) == (
+        "error",
+        "leadwire relay",
+    )
     assert found["ProcessMissing"]["fix"] == "leadwire deliver; what to do is told at /docs/process-missing"
 
 

@@ -47,8 +47,9 @@ class Condition(Struct, frozen=True):
     command: str = "leadwire doctor"
 
     def values(self) -> dict[str, float]:
-        """What holds now, by the label that it is told apart by."""
-        gauge = GAUGES[PREFIX + self.gauge]
+        """What holds now, by the label that it is told apart by. Nothing in a process that has not loaded the gauge."""
+        if (gauge := GAUGES.get(PREFIX + self.gauge)) is None:
+            return {}
         worst: dict[str, float] = {}
         for labels, value in gauge.values().items():
             named = dict(zip(gauge.labels, labels, strict=True))

@@ -51,6 +51,7 @@ class _Examination:
         self._checks: dict[str, asyncio.Task[list[Finding]]] = {}
         self._turns = asyncio.Semaphore(_CONNECTIONS - 1)  # `locks` has a connection when all others wait
         self._named: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._migrated: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     async def findings(self, way_out: str | None) -> list[Finding]:
         """Return what each check has found by the deadline; the rest is canceled."""
@@ -84,6 +85,8 @@ class _Examination:
         finally:
             if not self._named.done():
                 self._named.set_result(None)
+            if not self._migrated.done():
+                self._migrated.set_result(False)
 
     async def _connect(self) -> list[Finding]:
         """Open the pool, and name the database, unless nothing can be done through what is between."""
@@ -102,7 +105,8 @@ class _Examination:
             "locks", work.locks(lambda: loop.time() < end and not all(other.done() for other in others))
         )
         await asyncio.wait([tables])
-        if all(finding.level != "error" for finding in tables.result()):
+        self._migrated.set_result(all(finding.level != "error" for finding in tables.result()))
+        if self._migrated.result():
             others += self._in_turn(_of_rows(self._settings))
             if lately:
                 others += self._in_turn({"egress": self._lately()})
@@ -129,12 +133,16 @@ class _Examination:
             "requests forwarded": redis.proxies(client),
             "clock of Redis": redis.clocks(client),
         }
-        await asyncio.wait([self._start(about, check) for about, check in checks.items()])
+        conditions = self._in_turn({"conditions": self._conditions()})
+        await asyncio.wait([*conditions, *(self._start(about, check) for about, check in checks.items())])
 
     async def _infos(self) -> list[Finding]:
         redis_pool.connect(self._settings.redis_url)
         infos = await redis.infos(redis_pool.require_client())
         return [finding for server, info in infos.items() for finding in redis.check(info, server)]
+
+    async def _conditions(self) -> list[Finding]:
+        return await work.firing() if await self._migrated else []
 
     async def _installations(self, client: Redis) -> list[Finding]:
         name = await self._named
@@ -167,7 +175,6 @@ def _of_rows(settings: Settings) -> dict[str, _Check]:
         "operators": postgres.operators(settings),
         "domains": postgres.email_domains(),
         "background work": postgres.background(),
-        "conditions": work.firing(),
         "client certificates": sending.ending(),
     }
 

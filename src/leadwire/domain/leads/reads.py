@@ -204,11 +204,12 @@ async def field_names(workspace: str) -> list[str]:
 
 async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:
     """Return one lead with its version; `lock` locks its row for the open transaction. Raise NotFound."""
-    missing = NotFound("There is no such lead.")
-    if not is_id("lead", lead_id):  # it cannot be there, and NUL bytes would upset the database
-        raise missing
-    *columns, version = await (_LOCKED if lock else _STORED).one(missing, workspace=workspace, id=lead_id)
-    return StoredLead(from_row(columns), version)
+    statement = _LOCKED if lock else _STORED
+    # What is no id cannot be there, and NUL bytes would upset the database.
+    row = await statement.row(workspace=workspace, id=lead_id) if is_id("lead", lead_id) else None
+    if row is None:
+        raise NotFound("There is no such lead.")
+    return StoredLead(from_row(row[:-1]), row[-1])
 
 
 async def with_email(workspace: str, email: str) -> list[Lead]:

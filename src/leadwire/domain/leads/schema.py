@@ -87,10 +87,10 @@ COLUMNS: Final = (
 
 def from_row(row: Any) -> Lead:
     """A lead from the columns of `COLUMNS`, in that order."""
-    id_, email, name, phone, company, score, url, campaign, referrer, custom_fields, origin, bot_id, *times = row
-    source, (created_at, updated_at) = Source(url, campaign, referrer), map(clock.iso, times)
+    id_, email, name, phone, company, score, url, campaign, referrer, custom, origin, bot_id, created, updated = row
     return Lead(
-        id_, email, name, phone, company, score, source, custom_fields, origin, bot_id, created_at, updated_at
+        id_, email, name, phone, company, score, Source(url, campaign, referrer), custom, origin, bot_id,
+        clock.iso(created), clock.iso(updated),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """How a process runs and stops: SIGTERM or SIGINT, then work in progress is finished, then exit 0."""
 
 import asyncio
+import gc
 import os
 import resource
 import socket
@@ -47,6 +48,8 @@ async def run(
             await check()
         watched = asyncio.create_task(serve_health(name, health, listening, over, settings.telemetry_names))
         telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
+        gc.collect()
+        gc.freeze()  # what is there by now stays: 200,000 objects, which a full collection looks through for 0.1 s
         async with systemd_notified(lambda: health.stuck() is None):
             await work(stop)
         over.set()

@@ -1,17 +1,11 @@
-"""The load: keep-alive connections that each ask, wait for the whole answer, and ask again. Its own process.
-
-Reads its orders as JSON from standard input and answers one JSON line.
-"""
+"""The load: keep-alive connections that each ask, wait for the whole answer, and ask again."""
 
 import asyncio
 import itertools
-import json
 import random
-import sys
 import time
 from collections.abc import Callable
-
-import uvloop
+from typing import Any
 
 
 class Client(asyncio.Protocol):
@@ -62,7 +56,7 @@ class Client(asyncio.Protocol):
             self.done.set_result(None)
 
 
-def requests(orders: dict) -> Callable[[], bytes]:
+def requests(orders: dict[str, Any]) -> Callable[[], bytes]:
     """A function that makes the next request."""
     start = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {orders['key']}\r\nAccept: */*\r\n"
     if orders["kind"] == "list":
@@ -84,8 +78,8 @@ def requests(orders: dict) -> Callable[[], bytes]:
     return patch
 
 
-async def main() -> None:
-    orders = json.load(sys.stdin)
+async def load(orders: dict[str, Any]) -> dict[str, Any]:
+    """How many answers came, how fast, and which were bad."""
     ask = requests(orders)
     took: list[float] = []
     bad: list[str] = []
@@ -104,8 +98,4 @@ async def main() -> None:
     answer = {"count": of, "elapsed": elapsed, "bad": len(bad), "first_bad": bad[:1]}
     if took:
         answer |= {"p50": took[of // 2] * 1e3, "p99": took[min(of - 1, of * 99 // 100)] * 1e3}
-    print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    uvloop.run(main())
+    return answer

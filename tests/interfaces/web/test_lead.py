@@ -1,6 +1,7 @@
 """One lead on the screen: seen, corrected, taken along, erased."""
 
 import re
+from importlib import resources
 
 import pytest
 
@@ -8,12 +9,15 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
-from leadwire.domain.leads import changes, reads
-from leadwire.domain.leads.schema import LeadPatch, custom_fields
+from leadwire.domain.exports.text import FORMATS
+from leadwire.domain.leads import changes, export, reads
+from leadwire.domain.leads.reads import LeadSearch
+from leadwire.domain.leads.schema import TEXTS, LeadPatch, custom_fields
 from leadwire.infrastructure import db
 from tests import make
 from tests.interfaces.web.hostile import SCRIPTS, harmless
 
+API = resources.files("leadwire") / "docs" / "api.md"
 FORM = {"name": "Ada", "email": "ada@example.com", "phone": "", "company": "", "score": "0"}
 
 
@@ -48,6 +52,30 @@ async def test_saving_what_is_there_changes_nothing(agent, workspace, bot):
     assert "Nothing was different." in page
     assert (await reads.stored(workspace, lead.id)).version == 1
     assert "lead.updated" not in await make.kinds()
+
+
+async def test_what_a_form_lacks_stays(agent, workspace, bot):
+    """A page from before an upgrade has no field for what a lead has had since, and it was cleared."""
+    lead = await make.lead(workspace, bot, company="Acorn")
+    form = {name: value for name, value in (await opened(agent, lead)).items() if name not in ("company", "score")}
+    assert 'value="Acorn"' in await agent.fill(f"/leads/{lead.id}", 422, **{**form, "email": "nonsense"})
+    await agent.fill(f"/leads/{lead.id}", **{**form, "name": "Ada Lovelace"})
+    now = await kept(workspace, lead)
+    assert (now.name, now.company, now.score) == ("Ada Lovelace", "Acorn", lead.score)
+
+
+@pytest.mark.parametrize("field", [*TEXTS, "score"])
+async def test_each_field_of_a_lead_is_wherever_people_look_for_it(agent, workspace, bot, field):
+    lead = await make.lead(workspace, bot, name="Ada", phone="020 7946 0000", company="Acorn")
+    (head, _) = [chunk async for chunk in export.as_csv(workspace, LeadSearch(), {})]
+    assert field in head.decode("utf-8-sig").strip().split(",")
+    names = FORMATS["csv"][1]("leads", [], head=True)
+    assert field in names.decode().strip().split(",")
+    assert f'name="{field}"' in await agent.open(f"/leads/{lead.id}")
+    panel = await agent.open(f"/inbox?c={lead.conversation_id}")
+    assert field == "score" or f'name="{field}"' in panel
+    patch = re.search(r"^\| `PATCH /v1/leads/\{id\}` .*$", API.read_text(), re.MULTILINE)
+    assert field in re.findall(r"\w+", patch[0].split("merge patch of")[1])
 
 
 async def test_custom_fields_keep_their_kind(agent, workspace, bot):

@@ -182,7 +182,7 @@ def _visitor(email: str | None, name: str | None) -> dict[str, str]:
 
 def _become(plan: Plan, before: StoredLead, after: Lead) -> Plan:
     """Change a lead, if that makes a difference."""
-    previous = leads.changed(before.lead, after)
+    previous = leads.previous_attributes(before.lead, after)
     if not previous:
         return structs.replace(plan, lead=before)
     after = structs.replace(after, updated_at=clock.iso(plan.at))

@@ -64,7 +64,7 @@ async def _update(
         raise PreconditionFailed("The lead has changed since you read it.")
     _check_read_only(before.lead, unchanged)
     after = merge.patched(before.lead, patch)
-    previous = schema.changed(before.lead, after)
+    previous = schema.previous_attributes(before.lead, after)
     if not previous:
         return before
     if "email" in previous and after.email:

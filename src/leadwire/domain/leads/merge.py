@@ -8,30 +8,33 @@ from leadwire.domain.leads import identity, schema
 from leadwire.domain.leads.schema import Lead, LeadPatch
 from leadwire.infrastructure.errors import FieldError, Invalid
 
-_KEYS: Final = ("email", "phone")
+_FORMS: Final = {"email": identity.email, "phone": identity.phone}
+"""What makes the normal form of each text by which a person is recognized; of the others, the ends are cut off."""
 
 
 def normalized(patch: LeadPatch) -> LeadPatch:
     """E-mail and phone in their normal form, an empty text as no value. Raise Invalid."""
     changes: dict[str, Any] = {}
     faults: list[FieldError] = []
-    forms = (("email", identity.email), ("phone", identity.phone), ("name", str.strip), ("company", str.strip))
-    for field, normal in forms:
+    for field in schema.TEXTS:
         text = getattr(patch, field)
         if not isinstance(text, str):
             continue
         try:
-            changes[field] = normal(text) if text.strip() else None
+            changes[field] = _FORMS.get(field, str.strip)(text) if text.strip() else None
         except ValueError as error:
             faults.append(FieldError(f"invalid_{field}", str(error), f"/{field}"))
     if faults:
-        raise Invalid("1 field is not valid." if len(faults) == 1 else "2 fields are not valid.", errors=tuple(faults))
+        raise Invalid(
+            "1 field is not valid." if len(faults) == 1 else f"{len(faults)} fields are not valid.",
+            errors=tuple(faults),
+        )
     return structs.replace(patch, **changes) if changes else patch
 
 
 def address(contact: LeadPatch) -> tuple[str | None, str | None]:
     """The e-mail address and the phone number by which somebody is recognized. Raise Invalid."""
-    email, phone = (getattr(normalized(LeadPatch(email=contact.email, phone=contact.phone)), name) for name in _KEYS)
+    email, phone = (getattr(normalized(LeadPatch(email=contact.email, phone=contact.phone)), name) for name in _FORMS)
     return email or None, phone or None
 
 
@@ -57,6 +60,6 @@ def enriched(lead: Lead, new: Lead) -> Lead:
     must neither overwrite nor read that person's data.
     """
     present, fields = schema.custom_fields(lead), schema.custom_fields(new)
-    filled = {name: getattr(lead, name) or getattr(new, name) for name in ("email", "name", "phone", "company")}
+    filled = {name: getattr(lead, name) or getattr(new, name) for name in schema.TEXTS}
     custom = schema.fitting(present, {key: value for key, value in fields.items() if key not in present})
     return structs.replace(lead, **filled, score=max(lead.score, new.score), custom_fields=custom)

@@ -121,6 +121,11 @@ class LeadPatch(Struct, forbid_unknown_fields=True, omit_defaults=True):
         return msgspec.structs.replace(lead, **values)
 
 
+TEXTS: Final = tuple(name for name in LeadPatch.__struct_fields__ if name not in ("score", "custom_fields"))
+"""The attributes that people and bots give as a text, or that are null."""
+_PLAIN: Final = (*TEXTS, "score")
+
+
 class LeadUpdated(Lead, frozen=True, kw_only=True):
     """What `lead.updated` carries: the lead as it is now, and the old value of each attribute that changed."""
 
@@ -145,9 +150,8 @@ def custom_fields(lead: Lead) -> dict[str, FieldValue]:
 
 def contents(lead: Lead) -> dict[str, Any]:
     """What may be changed of a lead, as columns."""
-    names = ("email", "name", "phone", "company", "score")
     custom = msgspec.json.encode(lead.custom_fields).decode()
-    return {name: getattr(lead, name) for name in names} | {"custom_fields": custom}
+    return {name: getattr(lead, name) for name in _PLAIN} | {"custom_fields": custom}
 
 
 def too_large(fields: dict[str, FieldValue]) -> bool:
@@ -164,13 +168,9 @@ def fitting(fields: dict[str, FieldValue], more: Mapping[str, FieldValue]) -> di
     return fields
 
 
-def changed(before: Lead, after: Lead) -> dict[str, Any]:
+def previous_attributes(before: Lead, after: Lead) -> dict[str, Any]:
     """The attributes that differ, each with its old value; of `custom_fields`, the keys that differ."""
-    old = {
-        field: getattr(before, field)
-        for field in ("email", "name", "phone", "company", "score")
-        if getattr(before, field) != getattr(after, field)
-    }
+    old = {name: getattr(before, name) for name in _PLAIN if getattr(before, name) != getattr(after, name)}
     was, now = custom_fields(before), custom_fields(after)
     # As JSON: in Python, `1 == True`. A key that is new was null.
     encode = msgspec.json.encode

@@ -36,6 +36,10 @@ class Form:
         """Every value of a field that may be sent several times."""
         return [value for key, value in self.pairs if key == name]
 
+    def has(self, name: str) -> bool:
+        """Whether the field was sent, if only empty: a page from before an upgrade lacks what has been added since."""
+        return any(key == name for key, _ in self.pairs)
+
     def without(self, *names: str) -> "Form":
         """The other fields."""
         return Form([(key, value) for key, value in self.pairs if key not in names])

@@ -1,15 +1,13 @@
 """A lead's form: the texts in it, and the merge patch that is made of what was sent. Pure."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from leadwire.domain.leads import fields
-from leadwire.domain.leads.schema import FieldValue, Lead, LeadPatch, custom_fields
+from leadwire.domain.leads.schema import TEXTS, FieldValue, Lead, LeadPatch, custom_fields
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web.forms import Form, wrong
-
-TEXTS: Final = ("name", "email", "phone", "company")
 
 
 class FormValues(msgspec.Struct, frozen=True):
@@ -25,11 +23,12 @@ def values_of(lead: Lead) -> FormValues:
     return FormValues(plain, [(key, fields.as_text(value)) for key, value in custom_fields(lead).items()])
 
 
-def draft(form: Form) -> FormValues | None:
+def draft(form: Form, lead: Lead) -> FormValues | None:
     """Return what was typed into the form, to show it again; None for another form."""
     if not form.text("version"):
         return None
-    return FormValues({name: form.text(name) for name in (*TEXTS, "score")}, _pairs(form))
+    plain = values_of(lead).plain
+    return FormValues(plain | {name: form.text(name) for name in plain if form.has(name)}, _pairs(form))
 
 
 def version(form: Form) -> frozenset[int]:
@@ -38,9 +37,11 @@ def version(form: Form) -> frozenset[int]:
 
 
 def patch(form: Form, lead: Lead) -> LeadPatch:
-    """What differs from `lead`. An emptied field is cleared, an emptied custom field removed. Raises Invalid."""
+    """What differs from `lead`. An emptied field is cleared, an emptied custom field removed, and one that the form does
+    not have stays. Raises Invalid.
+    """
     texts = _texts(form, lead)
-    if form.number("score") != lead.score:
+    if form.has("score") and form.number("score") != lead.score:
         texts["score"] = form.number("score")
     was = custom_fields(lead)
     pairs = [(key, value) for key, value in _pairs(form) if key or value]
@@ -63,7 +64,11 @@ def contact(form: Form, lead: Lead) -> LeadPatch:
 
 
 def _texts(form: Form, lead: Lead) -> dict[str, Any]:
-    return {name: form.text(name) or None for name in TEXTS if form.text(name) != (getattr(lead, name) or "")}
+    return {
+        name: form.text(name) or None
+        for name in TEXTS
+        if form.has(name) and form.text(name) != (getattr(lead, name) or "")
+    }
 
 
 def _pairs(form: Form) -> list[tuple[str, str]]:

@@ -86,7 +86,7 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
         lead=lead,
         version=stored.version,
         shown=lead_form.values_of(lead),
-        draft=lead_form.draft(context.form),
+        draft=lead_form.draft(context.form, lead),
         points=await bots.score_of(context.workspace, lead.id),
         consents=await bots.consents_of(context.workspace, lead.id),
         conversations=await conversations.of_lead(context.workspace, lead.id),

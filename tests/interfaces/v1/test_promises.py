@@ -62,6 +62,35 @@ async def test_a_request_sent_again_gets_the_first_answer_again(client, workspac
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_mismatch")
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"headers": {"If-Match": '"999"'}}, {"headers": {"If-Match": '"1"'}}),
+        ({"headers": {"Content-Type": "text/plain"}}, {}),
+        ({"headers": {"Content-Encoding": "gzip"}}, {}),
+        ({"params": {"dry": "1"}}, {}),
+    ],
+)
+async def test_a_request_that_was_mended_is_another(client, workspace, bot, first, then):
+    """The refusal of the first was sent again, whatever had been mended but the body."""
+    lead = await make.lead(workspace, bot)
+    json, own = {"Content-Type": "application/json"}, {"Idempotency-Key": "mended"}
+    answers = [
+        await client.patch(f"/v1/leads/{lead.id}", content=b'{"score":5}', **{**sent, "headers": json | own | headers})
+        for sent, headers in ((each, each.get("headers", {})) for each in (first, first, then))
+    ]
+    assert 400 <= answers[0].status_code == answers[1].status_code != 422
+    assert (answers[2].status_code, answers[2].json()["code"]) == (422, "idempotency_mismatch")
+
+
+@pytest.mark.parametrize("kind", ["application/merge-patch+json", "application/json; charset=utf-8"])
+async def test_either_type_of_json_is_the_same_request(client, workspace, bot, kind):
+    url, own = f"/v1/leads/{(await make.lead(workspace, bot)).id}", {"Idempotency-Key": "kind"}
+    await client.patch(url, json={"score": 5}, headers=own)
+    again = await client.patch(url, content=b'{"score":5}', headers={**own, "Content-Type": kind})
+    assert (again.status_code, again.headers["idempotent-replayed"]) == (200, "true")
+
+
 async def test_a_deletion_sent_again_is_not_a_404(client, workspace, bot):
     lead = await make.lead(workspace, bot)
     headers = {"Idempotency-Key": "gone"}

@@ -48,6 +48,51 @@ async def test_a_pause_is_told_wherever_its_endpoint_is_shown(viewer, workspace,
         assert text in await viewer.open(path), path
 
 
+async def test_a_retry_that_is_due_after_the_pause_is_told_with_its_own_time(viewer, workspace, bot, wire, receiver):
+    """Only the end of the pause was shown, which is an hour at most: the retry came 23 hours later than told."""
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer, receiver.extra_headers = 503, "Retry-After: 86400\r\n"
+    await make.lead(workspace, bot)
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    page = re.sub(r"<[^>]+>", "", await viewer.open(f"/deliveries/{delivery.webhook_id}/{made.id}"))
+    assert re.search(r"It ends in \d+ min\., and this delivery is due in 2\d hr\.", page)
+
+
+async def test_what_is_late_is_due_now(viewer, workspace, bot, wire, receiver):
+    """It was `next 27 min. ago`."""
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer = 503
+    await make.lead(workspace, bot)
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    await db.rows("UPDATE delivery SET due_at = now() - interval '27 minutes'")
+    for path in (f"/deliveries/{delivery.webhook_id}/{made.id}", f"/webhooks/{made.id}", "/deliveries"):
+        page = re.sub(r"<[^>]+>", " ", await viewer.open(path))
+        assert re.search(r"(?:next|Due) +now\b", page), path
+        assert "27 min. ago" not in page
+
+
+async def test_why_an_endpoint_is_disabled_is_told_in_words(viewer, workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer = 410
+    await make.lead(workspace, bot)
+    await wire.turn()
+    await receiver.received(1)
+    assert "Disabled because its server answered 410 Gone." in await viewer.open(f"/webhooks/{made.id}")
+
+
+async def test_an_hour_without_attempts_has_no_time_to_answer(viewer, workspace, bot, wire, receiver):
+    """It was 0 ms, as if the receiver were quick."""
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.turn()
+    await receiver.received(1)
+    page = await viewer.open(f"/webhooks/{made.id}")
+    assert "<td>0 ms</td>" not in page
+    assert "<td>—</td>" in page
+
+
 async def test_of_many_attempts_the_last_twenty_are_shown(viewer, workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)

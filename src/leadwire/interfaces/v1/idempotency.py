@@ -15,9 +15,10 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from leadwire.infrastructure import db, idempotency_store, ids
 from leadwire.infrastructure.errors import InvalidParameter
 from leadwire.interfaces.http import problems
-from leadwire.interfaces.http.body import LARGEST
+from leadwire.interfaces.http.body import LARGEST, media_types
 
 _LONGEST: Final = 255  # characters of a key
+_TELLING: Final = (b"if-match", b"content-type", b"content-encoding")
 _METHODS: Final = ("POST", "PATCH", "PUT", "DELETE")
 
 
@@ -39,7 +40,7 @@ async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Se
     if messages[-1]["type"] == "http.disconnect":  # half a request: nothing to do, and no client to respond to
         return
     caller = scope["auth"].key_id
-    fingerprint = hashlib.sha256(f"{scope['method']} {scope['path']}\n".encode() + body).digest()  # type: ignore[typeddict-item]
+    fingerprint = _fingerprint(scope, body)
     response: list[Message] = []
 
     async def replay() -> Any:
@@ -82,6 +83,18 @@ def _key(scope: Scope) -> str | None:
     if len(values) > 1 or not 1 <= len(text) <= _LONGEST or not (text.isascii() and text.isprintable()):
         raise InvalidParameter(f"Idempotency-Key must be 1 to {_LONGEST} printable ASCII characters, once.")
     return text
+
+
+def _fingerprint(scope: Scope, body: bytes) -> bytes:
+    """A digest of what makes one request another than the next: method, address, conditions, type and body."""
+    types = media_types(scope["method"])  # type: ignore[typeddict-item]
+    head = f"{scope['method']} {scope['path']}".encode()  # type: ignore[typeddict-item]
+    head += b"?" + scope["query_string"] if scope["query_string"] else b""
+    for name, value in scope["headers"]:
+        usual = name == b"content-type" and value.decode("latin-1").partition(";")[0].strip().lower() in types
+        if name in _TELLING and not usual:
+            head += b"\n" + name + b": " + value
+    return hashlib.sha256(head + b"\n" + body).digest()
 
 
 async def _read(receive: Receive) -> tuple[list[Any], bytes]:

@@ -19,10 +19,10 @@ Bar = tuple[str, str, str, str, str]
 
 
 class Series(msgspec.Struct, frozen=True):
-    """One row of values, one for each label. `tone` is a CSS class: accent, good, warn, bad, muted."""
+    """One row of values, one for each label: None where there is none, in bars. `tone` is a CSS class: accent, good, warn, bad, muted."""
 
     name: str
-    values: Sequence[float]
+    values: Sequence[float | None]
     tone: str = "accent"
 
 
@@ -38,7 +38,7 @@ class Plot(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def marks(self) -> list[float]:
         """The values of the grid's lines, from 0."""
-        columns = zip(*(series.values for series in self.series), strict=True)
+        columns = zip(*([value or 0 for value in series.values] for series in self.series), strict=True)
         peak = max((sum(column) if self.stacked else max(column) for column in columns), default=1)
         return ticks(peak, whole=self.whole)
 
@@ -69,7 +69,7 @@ class Plot(msgspec.Struct, frozen=True, dict=True):
                     y = self.y(base + value)
                     x, width = self.slot * (index + 0.08), self.slot * 0.84
                     yield series.tone, f"{x:.2f}%", f"{y:.1f}", f"{width:.2f}%", f"{self.y(base) - y:.1f}"
-                base += value
+                base += value or 0
 
     def tips(self) -> Iterator[tuple[str, str]]:
         """The left end of each label's slot, for the invisible columns that carry the tooltips."""
@@ -78,7 +78,7 @@ class Plot(msgspec.Struct, frozen=True, dict=True):
 
     def points(self, series: Series) -> str:
         """The line of a series, 1000 wide."""
-        return " ".join(f"{i * self.slot * 10:.1f},{self.y(value):.1f}" for i, value in enumerate(series.values))
+        return " ".join(f"{i * self.slot * 10:.1f},{self.y(value or 0):.1f}" for i, value in enumerate(series.values))
 
 
 def spark(good: Sequence[float], bad: Sequence[float]) -> Iterator[Bar]:

@@ -66,7 +66,7 @@ def environment() -> jinja2.Environment:
     jinja.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
     jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}
-    filters = (ago, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
+    filters = (ago, due, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
     others = (user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
     jinja.filters |= {function.__name__: function for function in (*filters, *others)}
     parts = vars(jinja.get_template("parts.html").module)
@@ -84,6 +84,11 @@ def ago(at: datetime | str | None) -> Markup:
     return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
         clock.iso(at), f"{at:%a %d %b %Y %H:%M:%S}", told
     )
+
+
+def due(at: datetime | str) -> Markup:
+    """A time that is still to come, as `ago`: what is late is due now."""
+    return ago(max(clock.parse(at) if isinstance(at, str) else at, clock.now()))
 
 
 def relative(seconds: float, day: str) -> str:

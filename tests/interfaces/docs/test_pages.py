@@ -3,12 +3,14 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from leadwire.delivery.envelope import KINDS
 from leadwire.interfaces.docs import build, markdown
 
+PACKAGE = Path(markdown.__file__).parents[2]
 _VOID = {"meta", "link", "wbr", "img", "input", "br", "hr"}
 NAMES = markdown.contents().names
 
@@ -126,6 +128,21 @@ async def test_the_type_of_a_problem_leads_to_its_explanation(client, pages):
         assert page.endswith("/docs/errors")
         assert anchor in anchors
         assert anchor == answer.json()["code"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("interfaces/v1", "interfaces/widget", "domain/bots/visitors", "domain/conversations/plan.py"),
+        *("domain/conversations/schema.py", "domain/conversations/changes/seen.py", "domain/webhooks/receivers.py"),
+        *("domain/notices/changes/transcript.py", "domain/exports", "domain/leads/identity.py"),
+    ],
+)
+async def test_each_code_that_a_program_can_get_is_explained(pages, path):
+    anchors = _Reader(pages["errors"]).ids
+    files = [PACKAGE / path] if path.endswith(".py") else sorted((PACKAGE / path).rglob("*.py"))
+    codes = [code for file in files for code in re.findall(r'\bcode="(\w+)"', file.read_text())]
+    assert sorted(set(codes) - set(anchors)) == []
 
 
 async def test_the_whole_api_is_there(anonymous, pages):

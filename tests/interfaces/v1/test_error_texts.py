@@ -78,7 +78,9 @@ async def test_each_wrong_entry_of_custom_fields_is_named_and_no_more_than_fifty
         (b'{"name":"\xff"}', "The body is not UTF-8."),
         (b"[" * 5000, "The body is nested too deeply."),
         (b'{"name":"x",}', "The body is not JSON: trailing comma in object (byte 12)."),
-        (b'{"score":1e400}', "The body is not JSON: number out of range."),
+        (b'{"score":1e400}', "The body has a number that is too large."),
+        (b'{"score":' + b"1" * 5000 + b"}", "The body has a number that is too large."),
+        (b"\xef\xbb\xbf{}", "The body begins with a byte order mark: send it without one."),
     ],
 )
 async def test_of_what_is_not_json(client, url, body, detail):
@@ -95,6 +97,8 @@ async def test_of_what_is_not_json(client, url, body, detail):
         ("limit=0", "Must be at least 1."),
         ("limit=101", "Must be at most 100."),
         ("limit=1.0", "Must be an integer."),
+        ("limit=" + "9" * 19, "Must be at most 100."),
+        ("limit=" + "9" * 30, "The number is too large."),
         ("since=never", "Must be an ISO 8601 time, such as 2026-01-02T03:04:05Z."),
         ("since=1969-12-31", "The year must be 1970 to 9998."),
     ],
@@ -103,6 +107,20 @@ async def test_of_a_query(client, query, message):
     answer = await client.get(f"/v1/conversations?{query}")
     [fault] = answer.json()["errors"]
     assert (fault["message"], fault["parameter"]) == (message, query.partition("=")[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        ({"client_message_id": "two words"}, "wrong_value", "Does not have the form that is asked for here."),
+        ({"content": "a\0"}, "forbidden_characters", "Must not contain control characters."),
+    ],
+)
+def test_of_a_text_that_has_a_form(given, code, message):
+    """Each was said to have control characters."""
+    with pytest.raises(Invalid) as refused:
+        body.fields({"client_message_id": "0" * 16, "content": "Hello", **given}, NewVisitorMessage)
+    assert [(fault.code, fault.message) for fault in refused.value.errors] == [(code, message)]
 
 
 def test_of_what_is_missing():

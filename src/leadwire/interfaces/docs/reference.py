@@ -32,6 +32,7 @@ def described(document: Json) -> dict[str, Any]:
         for method, operation in item.items()
     ]
     tags = [(tag, [entry for entry in operations if tag["name"] in entry[2]["tags"]]) for tag in document["tags"]]
+    elsewhere = [(str(status), code, text, cure) for code, (status, text, cure) in cures.pop("elsewhere").items()]
     errors = dict(error for _, _, operation, _ in operations for error in _errors(operation))
     return {
         "info": document["info"],
@@ -40,7 +41,7 @@ def described(document: Json) -> dict[str, Any]:
         "objects": _objects(schemas),
         "problem": schemas["Problem"],
         "problem_example": next(example["value"] for example in errors.values() if "errors" in example["value"]),
-        "errors": [(status, code, error["summary"], cures[code]) for (status, code), error in sorted(errors.items())],
+        "errors": sorted([*elsewhere, *((*key, error["summary"], cures[key[1]]) for key, error in errors.items())]),
     }
 
 

@@ -2,6 +2,7 @@
 and print patterns.
 """
 
+import codecs
 import json
 import re
 from typing import Any, Final, Literal, get_args, get_origin
@@ -15,6 +16,7 @@ _KINDS: Final = {
     "array": "a list",
     "null": "null",
 }
+_CONTROL: Final = r"Expected `str` matching regex '\^\[\^\\"  # the patterns that begin with what is excluded
 # The message of msgspec, our code and our message.
 _TABLE: Final = tuple(
     (re.compile(pattern), code, message)
@@ -26,7 +28,8 @@ _TABLE: Final = tuple(
         (r"Expected `str` of length >= (\d+)", "wrong_value", "Must have at least {} characters."),
         (r"Expected `\w+` of length <= (\d+)", "too_long", "Must have at most {} entries."),
         (r"Expected `str` matching regex '\^(\w+_)\[0-7\]", "wrong_value", "Must be an id, which starts with `{}`."),
-        (r"Expected `str` matching regex", "forbidden_characters", "Must not contain control characters."),
+        (_CONTROL, "forbidden_characters", "Must not contain control characters."),
+        (r"Expected `str` matching regex", "wrong_value", "Does not have the form that is asked for here."),
         (r"Integer value out of range|Number out of range", "out_of_range", "The number is too large."),
     )
 )
@@ -36,7 +39,7 @@ def plain(error: Exception, kind: Any) -> tuple[str, str]:
     """Return our code and message for the error of msgspec when a value is no `kind`."""
     text = str(error)
     if text.startswith("Invalid enum value"):
-        return "wrong_value", f"Must be one of {', '.join(f'`{choice}`' for choice in _choices(kind))}."
+        return "wrong_value", f"Must be one of {', '.join(f'`{choice}`' for choice in _choices(kind) if choice)}."
     for pattern, code, message in _TABLE:
         if match := pattern.match(text):
             return code, message.format(*match.groups())
@@ -55,16 +58,20 @@ def must_be(*kinds: str) -> str:
 def malformed(error: Exception, body: bytes) -> str:
     """Return why `body` is not JSON, as one sentence."""
     text = str(error)
-    if isinstance(error, UnicodeDecodeError):
-        return "The body is not UTF-8."
-    if isinstance(error, RecursionError):
-        return "The body is nested too deeply."
-    if "surrogate" in text or ("truncated" in text and _whole(body)):
-        return r"The body has a `\u` escape that is half of a surrogate pair."
-    if "truncated" in text:
-        return "The body is empty." if not body.strip() else "The body ends too early."
+    whys = {
+        "is not UTF-8": isinstance(error, UnicodeDecodeError),
+        "is nested too deeply": isinstance(error, RecursionError),
+        "has a number that is too large": "out of range" in text,
+        "begins with a byte order mark: send it without one": body.startswith(codecs.BOM_UTF8),
+        r"has a `\u` escape that is half of a surrogate pair": "surrogate" in text
+        or ("truncated" in text and _whole(body)),
+        "is empty": not body.strip(),
+        "ends too early": "truncated" in text,
+    }
     why = text.removeprefix("JSON is malformed: ").partition(" - at ")[0]
-    return f"The body is not JSON: {why[:1].lower()}{why[1:]}."
+    return (
+        f"The body {next((told for told, true in whys.items() if true), f'is not JSON: {why[:1].lower()}{why[1:]}')}."
+    )
 
 
 def _whole(body: bytes) -> bool:

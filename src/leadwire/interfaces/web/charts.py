@@ -19,7 +19,9 @@ Bar = tuple[str, str, str, str, str]
 
 
 class Series(msgspec.Struct, frozen=True):
-    """One row of values, one for each label: None where there is none, in bars. `tone` is a CSS class: accent, good, warn, bad, muted."""
+    """One row of values, one for each label: None leaves a bar out. `tone` is a CSS class: accent,
+    good, warn, bad, muted.
+    """
 
     name: str
     values: Sequence[float | None]

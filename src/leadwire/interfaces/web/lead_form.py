@@ -37,8 +37,8 @@ def version(form: Form) -> frozenset[int]:
 
 
 def patch(form: Form, lead: Lead) -> LeadPatch:
-    """What differs from `lead`. An emptied field is cleared, an emptied custom field removed, and one that the form does
-    not have stays. Raises Invalid.
+    """What differs from `lead`. An emptied field is cleared, an emptied custom field removed. What the form does not
+    have stays. Raises Invalid.
     """
     texts = _texts(form, lead)
     if form.has("score") and form.number("score") != lead.score:
@@ -59,7 +59,7 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
 
 
 def contact(form: Form, lead: Lead) -> LeadPatch:
-    """What differs from `lead` in how to reach them, of a form that has no more than that. Raises Invalid."""
+    """What differs from `lead` in how to reach them. Raises Invalid."""
     return body.fields(_texts(form, lead), LeadPatch)
 
 

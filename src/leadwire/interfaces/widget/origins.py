@@ -9,7 +9,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leadwire.domain.bots import reads
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.errors import InsufficientScope, RateLimited
+from leadwire.infrastructure.errors import Forbidden, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.middleware import ADDED
@@ -46,7 +46,7 @@ class Origins(ASGIMiddleware):
             named = scope["path_params"]
             allowed = await reads.origins(named.get("bot_id") or named.get("conversation_id", ""))
             if "*" not in allowed and origin.decode("latin-1").lower() not in (*allowed, _ours()):
-                raise InsufficientScope("This website may not show this bot.", code="origin_not_allowed")
+                raise Forbidden("This website may not show this bot.", code="origin_not_allowed")
             added += [(b"access-control-allow-origin", origin), _EXPOSED]
             if scope["method"] == "OPTIONS":  # type: ignore[typeddict-item]
                 added.extend(_ALLOWED)

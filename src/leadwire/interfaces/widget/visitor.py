@@ -12,7 +12,7 @@ from msgspec import structs
 from leadwire.domain.bots.visitors import identities
 from leadwire.domain.bots.visitors.variables import PAGE, VERIFIED
 from leadwire.infrastructure import secret_box
-from leadwire.infrastructure.errors import InsufficientScope
+from leadwire.infrastructure.errors import Forbidden
 from leadwire.interfaces.widget.schema import NewVisitorMessage
 
 _CAMPAIGN: Final = 200  # characters
@@ -42,7 +42,7 @@ def page(url: str | None) -> tuple[str | None, str | None]:
 async def told(bot_id: str, message: NewVisitorMessage, before: Mapping[str, Any] | None = None) -> dict[str, str]:
     """What the page tells, as variables: attributes, and who the visitor is if their website vouches for it.
 
-    `before` holds the variables of the conversation. Raise InsufficientScope when an identity is not proven, or another
+    `before` holds the variables of the conversation. Raise Forbidden when an identity is not proven, or another
     than the conversation's.
     """
     attributes = {f"{PAGE}{name}": value for name, value in message.attributes.items() if name not in _WHO}
@@ -50,7 +50,7 @@ async def told(bot_id: str, message: NewVisitorMessage, before: Mapping[str, Any
         return attributes
     person = await identities.verified(bot_id, identities.Vouched(**structs.asdict(message.identity)))
     if any((before or {}).get(f"{VERIFIED}{key}", now) != now for key in _WHO if (now := person.get(VERIFIED + key))):
-        raise InsufficientScope("The conversation is another person's.", code="identity_refused")
+        raise Forbidden("The conversation is another person's.", code="identity_refused")
     return attributes | person
 
 

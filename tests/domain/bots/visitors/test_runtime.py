@@ -18,7 +18,7 @@ from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.pool import Connection
-from leadwire.infrastructure.errors import Conflict, InsufficientScope, NotFound
+from leadwire.infrastructure.errors import Conflict, Forbidden, NotFound
 from tests import make
 from tests.domain.bots.conftest import Visitor, published
 from tests.domain.bots.flows import SMALL
@@ -361,7 +361,7 @@ async def test_a_blocked_visitor_is_refused(workspace, live, visitor, operators)
     await visitor.says("what?")
     await visitor_sessions.block(workspace, visitor.conversation, operators[0])
     for attempt in (visitor.says("hello?"), Visitor(live).says("hello?")):
-        with pytest.raises(InsufficientScope) as refused:
+        with pytest.raises(Forbidden) as refused:
             await attempt
         assert refused.value.code == "visitor_blocked"
     await visitor_sessions.unblock(workspace, visitor.conversation)

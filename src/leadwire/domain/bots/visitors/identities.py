@@ -11,7 +11,7 @@ from leadwire.domain.bots.table import Bot
 from leadwire.domain.bots.visitors.variables import VERIFIED
 from leadwire.domain.leads import identity
 from leadwire.infrastructure import clock, secret_box
-from leadwire.infrastructure.errors import InsufficientScope
+from leadwire.infrastructure.errors import Forbidden
 
 _LONGEST: Final = 86_400  # seconds from now until a signature may expire
 
@@ -32,7 +32,7 @@ class Vouched(Struct, frozen=True, kw_only=True):
 
 
 async def verified(bot_id: str, claims: Vouched) -> dict[str, str]:
-    """The variables that tell who the visitor is. Raise InsufficientScope when that is not proven."""
+    """The variables that tell who the visitor is. Raise Forbidden when that is not proven."""
     sealed = await reads.identity_secret(bot_id)
     if sealed is None:
         raise _refused("The bot has no secret to sign with.")
@@ -52,5 +52,5 @@ async def verified(bot_id: str, claims: Vouched) -> dict[str, str]:
     return {f"{VERIFIED}{name}": value for name, value in person.items() if value}
 
 
-def _refused(why: str) -> InsufficientScope:
-    return InsufficientScope(why, code="identity_refused")
+def _refused(why: str) -> Forbidden:
+    return Forbidden(why, code="identity_refused")

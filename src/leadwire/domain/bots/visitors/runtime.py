@@ -36,7 +36,7 @@ from leadwire.domain.conversations.store import repeated
 from leadwire.domain.leads import holders
 from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.errors import Conflict, InsufficientScope
+from leadwire.infrastructure.errors import Conflict, Forbidden
 
 _BLOCKED: Final = "You cannot chat here."
 
@@ -47,7 +47,7 @@ async def start(
     """Open a conversation and take its first turn. `address` is the keyed hash of the visitor's network.
 
     Repeated with the same client_message_id, return the same turn with a new token. Raise NotFound, Conflict, Invalid;
-    InsufficientScope when the visitor is blocked; Unavailable when others change the same lead again and again.
+    Forbidden when the visitor is blocked; Unavailable when others change the same lead again and again.
     """
     key = hashlib.sha256(f"{bot.id}\0{client_message_id}".encode()).digest()
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
@@ -56,7 +56,7 @@ async def start(
         if earlier := await reads.session_by_start_key(key):
             return await _repeat_start(earlier, client_message_id)
         if await reads.is_blocked(bot.workspace, address):
-            raise InsufficientScope(_BLOCKED, code="visitor_blocked")
+            raise Forbidden(_BLOCKED, code="visitor_blocked")
         state, greeting = engine.begin(bot.flow)
         plan = planning.begin(bot.workspace, bot.id, origin, bot.version)
         session = VisitorSession(bot.workspace, plan.id, bot.id, bot.flow, "active", state, None, plan.known)
@@ -76,11 +76,11 @@ async def handle_message(
     page: Mapping[str, str] | None = None,
 ) -> Turn:
     """Take a visitor's turn; `page` as for `decide.hear`. A repeated message gets the stored reply. Raise Invalid;
-    Conflict when the conversation is over or full; InsufficientScope when the visitor is blocked; Unavailable when it
+    Conflict when the conversation is over or full; Forbidden when the visitor is blocked; Unavailable when it
     changes again and again.
     """
     if session.blocked:
-        raise InsufficientScope(_BLOCKED, code="visitor_blocked")
+        raise Forbidden(_BLOCKED, code="visitor_blocked")
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
 
     async def take(number: int) -> Turn:

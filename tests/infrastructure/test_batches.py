@@ -40,7 +40,11 @@ async def test_a_single_culprit_costs_two_calls_for_each_halving():
 
 
 @pytest.mark.parametrize(
-    "error", [OutcomeUnknown, OSError, TimeoutError, asyncpg.DeadlockDetectedError, asyncpg.DiskFullError]
+    "error",
+    [
+        *(OutcomeUnknown, OSError, TimeoutError, asyncpg.DeadlockDetectedError, asyncpg.DiskFullError),
+        *(asyncpg.InsufficientPrivilegeError, asyncpg.UndefinedColumnError),
+    ],
 )
 async def test_a_server_that_is_away_is_the_fault_of_no_item(error):
     work = Work({1}, error)

@@ -14,10 +14,11 @@ from leadwire.domain.accounts.audit import reads as audit_log
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.workspaces import fence
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
-from leadwire.infrastructure.db import other
+from leadwire.infrastructure.db import locks, other
 from leadwire.infrastructure.jobs.kinds import KINDS
 from leadwire.infrastructure.jobs.reads import listed
 from leadwire.infrastructure.secret_box import SecretBox
+from leadwire.interfaces.cli.checks import postgres, work
 from leadwire.processes.background import find_kinds
 from tests import jobs, make
 from tests.delivery.elsewhere import moved_to
@@ -26,6 +27,7 @@ from tests.delivery.wired import endpoint
 from tests.domain.accounts.audit.test_chain import chained, details, fault, noted
 from tests.flows.commands import refused, run, settings_on
 from tests.interfaces.web.conftest import signed_in
+from tests.waiting import eventually
 
 ROLE = "leadwire_service"
 
@@ -116,7 +118,7 @@ async def test_it_serves_and_delivers_and_tidies_up(service, workspace, client, 
     await endpoint(workspace, receiver.url, "lead.created", "audit.recorded")
     async with signed_in(workspace, "admin", "ada@example.org") as web:
         lead = await make.somebody(workspace, bot)
-        assert (await client.patch(f"/v1/leads/{lead.id}", json={"name": "Ada"})).status_code == 200
+        assert (await client.patch(f"/v1/leads/{lead.id}", json={"name": "Grace"})).status_code == 200
         await web.open(f"/leads/{lead.id}")
     find_kinds()
     await jobs.run(*KINDS)
@@ -160,7 +162,7 @@ async def test_the_doctor_says_who_serves(owner, service):
         "postgres owns the tables, and could change the audit log",
         f"{ROLE} may only add to the audit log",
     ]  # fmt: skip
-    assert wrong[0] == wrong[1]
+    assert (wrong[0] - wrong[1], wrong[1] - wrong[0]) == (set(), {"pg_monitor"})
 
 
 @pytest.mark.parametrize(
@@ -179,3 +181,42 @@ async def test_a_role_that_has_more_from_elsewhere_is_refused(owner, more, less)
         assert f"{ROLE} could still change the audit log" in refused(await asyncio.to_thread(run, "migrate", **owner))
     finally:
         await by(owner, less.format(ROLE))
+
+
+async def test_a_right_that_is_missing_is_told_with_who_gives_it(service, owner, workspace, client, bot):
+    lead = await make.somebody(workspace, bot)
+    assert (await postgres.role())[0].level == "ok"
+    await by(owner, f"REVOKE UPDATE ON lead FROM {ROLE}")
+    try:
+        answer = await client.patch(f"/v1/leads/{lead.id}", json={"name": "Grace"})
+        assert (answer.status_code, answer.json()["detail"][:30]) == (503, "This cannot be done until the ")
+        assert db.DB.refused(600)["InsufficientPrivilegeError"] == 1
+        (found, *_) = await postgres.role()
+        assert (found.level, found.says) == ("error", f"{ROLE} lacks rights: UPDATE of lead")
+        assert f"LEADWIRE_SERVICE_ROLE={ROLE}" in found.fix
+    finally:
+        await by(owner, f"GRANT UPDATE ON lead TO {ROLE}")
+        db.DB._refusals.clear()
+    assert (await client.patch(f"/v1/leads/{lead.id}", json={"name": "Grace"})).status_code == 200
+    assert (await work.change()).level == "ok"
+
+
+async def test_another_role_that_makes_it_wait_is_named_and_what_it_does_where_that_may_be_seen(service, owner):
+    holder = await asyncpg.connect(owner["DATABASE_URL"], server_settings={"application_name": "psql"})
+    try:
+        await holder.execute("BEGIN; LOCK TABLE lead IN ACCESS EXCLUSIVE MODE")
+        waiting = asyncio.create_task(db.value("SELECT count(*) FROM lead"))
+        pid = holder.get_server_pid()
+        said = await eventually(partial(locks.blockers, 0.0))
+        hidden = "what it does is shown to members of pg_monitor alone"
+        assert [one.says for one in said] == [f"pid {pid} (psql, user postgres) makes 1 wait: {hidden}"]
+        assert [found.level for found in await postgres.role()] == ["ok", "warning"]
+        await by(owner, f"GRANT pg_monitor TO {ROLE}")
+        (one,) = await locks.blockers(0.0)
+        assert one.says.startswith(f"pid {pid} (psql, user postgres, idle in transaction, open for ")
+        assert one.says.endswith(" s) makes 1 wait: BEGIN; LOCK TABLE lead IN ACCESS EXCLUSIVE MODE")
+        assert [found.level for found in await postgres.role()] == ["ok", "ok"]
+    finally:
+        await holder.close()
+        await by(owner, f"REVOKE pg_monitor FROM {ROLE}")
+    await waiting

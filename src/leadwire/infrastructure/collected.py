@@ -13,7 +13,7 @@ from leadwire.infrastructure import db, redis_pool, telemetry
 
 K = TypeVar("K")
 V = TypeVar("V")
-_LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, *db.REFUSING, db.Deadlock, db.Orphaned, db.Canceled)
+_LATER: Final[tuple[type[BaseException], ...]] = (*db.TRANSIENT, db.Orphaned, db.Canceled)
 
 
 class Collected(defaultdict[K, V]):

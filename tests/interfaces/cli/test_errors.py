@@ -17,6 +17,7 @@ import asyncpg
 import pytest
 
 from leadwire import __main__ as main
+from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import OperatorError
 from leadwire_development.embedded import Services
 from tests.flows.commands import COMMAND, data_directory, environment, free_port, refused, run
@@ -149,6 +150,25 @@ def test_a_database_without_tables_says_to_migrate(empty: dict[str, str], all_at
     commands = [*alone, ("status",), ("ledger",), ("keys", "list"), ("endpoints", "list"), ("dead-letters", "list")]
     for text, result in all_at_once([(command, empty) for command in commands]):
         assert "leadwire migrate" in refused(result), text
+
+
+async def test_a_database_that_lacks_a_migration_says_to_migrate(
+    servers: Services, all_at_once: AllAtOnce, connected: None
+) -> None:
+    """`ledger` and `endpoints list` ended in a traceback, `UndefinedColumnError`."""
+    behind = servers.database_url.replace("/leadwire?", "/behind?")
+    settings = {"DATABASE_URL": behind, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY}
+    await db.rows("CREATE DATABASE behind")
+    try:
+        assert (await asyncio.to_thread(run, "migrate", **settings)).returncode == 0
+        connection = await asyncpg.connect(behind)
+        await connection.execute("ALTER TABLE webhook_endpoint DROP COLUMN new_host CASCADE")
+        await connection.close()
+        commands = [(command, settings) for command in (("ledger",), ("endpoints", "list"))]
+        for text, result in await asyncio.to_thread(lambda: list(all_at_once(commands))):
+            assert "leadwire migrate" in refused(result), text
+    finally:
+        await db.rows("DROP DATABASE behind WITH (FORCE)")
 
 
 _HASTY = """

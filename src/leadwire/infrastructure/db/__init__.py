@@ -48,8 +48,10 @@ GONE = engine.GONE
 OutcomeUnknown = engine.OutcomeUnknown
 REFUSING = engine.REFUSING
 """The server is there and cannot write: its disk or memory is full, or it is a standby. Trying again may help later."""
+UNPREPARED = engine.UNPREPARED
+"""The database lacks a migration, or rights for our role: the operator has to look."""
 TRANSIENT: tuple[type[BaseException], ...] = (
-    *GONE, *REFUSING, Crowded, asyncpg.TransactionRollbackError,
+    *GONE, *REFUSING, *UNPREPARED, Crowded, asyncpg.TransactionRollbackError,
     asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError,
 )  # fmt: skip
 """The server's state is the cause, not the values: the same statement succeeds later. A deadlock is among them."""

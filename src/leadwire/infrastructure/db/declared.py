@@ -111,6 +111,11 @@ def sealed(tables: Iterable[type[Table]]) -> dict[str, list[Column]]:
     return {table: those for table, those in names.items() if those}
 
 
+def names() -> list[str]:
+    """What the database calls them all."""
+    return list(map(name, every()))
+
+
 def name(table: type[Table]) -> str:
     """What the database calls it."""
     return table._meta.tablename

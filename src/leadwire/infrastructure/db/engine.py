@@ -40,6 +40,10 @@ REFUSING: Final[tuple[type[BaseException], ...]] = (
     asyncpg.PostgresIOError,
     asyncpg.ReadOnlySQLTransactionError,
 )
+UNPREPARED: Final[tuple[type[BaseException], ...]] = (
+    asyncpg.InsufficientPrivilegeError, asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError,
+    asyncpg.UndefinedFunctionError,
+)  # fmt: skip
 _REFUSALS: Final = 1000  # that are remembered
 
 
@@ -126,8 +130,9 @@ class Engine(PostgresEngine):
             if _WRITE.search(sql):
                 self._refusals.append((time.monotonic(), asyncpg.QueryCanceledError.__name__))
             raise asyncpg.QueryCanceledError(f"canceled: it ran for longer than {limit:g} s") from error
-        except REFUSING as error:
-            self._refusals.append((time.monotonic(), type(error).__name__))
+        except (*REFUSING, *UNPREPARED) as error:
+            if isinstance(error, REFUSING) or _WRITE.search(sql):
+                self._refusals.append((time.monotonic(), type(error).__name__))
             if isinstance(error, asyncpg.ReadOnlySQLTransactionError) and self.connections:
                 await self.connections.leave()
             raise

@@ -17,10 +17,6 @@ class Blocker(NamedTuple):
 async def blockers(longer: float = 1.0) -> list[Blocker]:
     """Return who makes others wait for longer than some seconds, whoever keeps most of them first."""
     return [
-        Blocker(
-            row["pid"],
-            f"pid {row['pid']} ({row['name']}, {row['state']}, open for {row['seconds']} s) "
-            f"makes {row['waiting']} wait: {row['statement']}",
-        )
+        Blocker(row["pid"], f"pid {row['pid']} ({row['who']}) makes {row['waiting']} wait: {row['statement']}")
         for row in await _BLOCKERS.rows(longer=longer)
     ]

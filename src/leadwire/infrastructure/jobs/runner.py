@@ -159,10 +159,12 @@ class Runner:
 
 
 def _failed(kind: Kind, job: Claimed, error: BaseException, took: float) -> Ended:
-    """A row that somebody has locked, a workspace that moves and a server that is away are nothing that the job could
-    help. What fails late rests as long as it took, or the servers would do nothing else.
+    """A row that somebody has locked, a workspace that moves and a server that is away or refuses are nothing that the
+    job could help. What fails late rests as long as it took, or the servers would do nothing else.
     """
-    not_ours = isinstance(error, (db.Locked, db.Moving, db.Canceled, *db.GONE)) and not isinstance(error, TimeoutError)
+    not_ours = isinstance(error, (db.Locked, db.Moving, db.Canceled, *db.TRANSIENT)) and not isinstance(
+        error, TimeoutError
+    )
     pause = (
         _HELD_PAUSE if not_ours else min(_FIRST_PAUSE * 2.0 ** min(job.tries, 10), _LONGEST_PAUSE)
     )  # 2.0**1024 is no number

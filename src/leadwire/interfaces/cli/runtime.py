@@ -161,8 +161,8 @@ def explain(error: BaseException) -> str | None:
     import asyncpg
     from redis.exceptions import RedisError
 
-    if isinstance(error, asyncpg.UndefinedTableError):
-        return "this database has no Leadwire tables yet: run `leadwire migrate`"
+    if isinstance(error, db.UNPREPARED) and not isinstance(error, db.WITHHELD):
+        return f"the database lacks what this version needs ({error}): run `leadwire migrate`"
     if isinstance(error, asyncpg.DuplicatePreparedStatementError | asyncpg.InvalidSQLStatementNameError):
         needed = "PgBouncer 1.21 or later with max_prepared_statements, or pool_mode = session"
         return f"a pooler between us and the database loses prepared statements: {needed}"

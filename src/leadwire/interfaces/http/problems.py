@@ -48,7 +48,7 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
             unknown = isinstance(error, db.OutcomeUnknown) and request.method not in ("GET", "HEAD")
             return _respond(Unavailable(_UNKNOWN if unknown else detail))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
-    if isinstance(error, OperatorError):  # such as a secret that our key does not open; a person may try again later
+    if isinstance(error, (OperatorError, *db.UNPREPARED)):  # such as a secret that our key does not open: try later
         return _respond(Unavailable(_MISCONFIGURED))
     return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 

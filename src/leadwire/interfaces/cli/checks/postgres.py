@@ -9,7 +9,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.db import pooler
+from leadwire.infrastructure.db import declared, pooler
 from leadwire.infrastructure.db.hosts import Hosts
 from leadwire.infrastructure.db.migrations import FOREIGN_FIX, difference, foreign
 from leadwire.infrastructure.db.statements import named
@@ -45,7 +45,7 @@ _ASKED: Final = [
     "reserved_connections", "server_version", "server_version_num", "in_hot_standby",
     "synchronous_standby_names",
 ]  # fmt: skip
-_STANDBYS, _ROLE, _SETTINGS, _CLOCK, _CLIENTS = named(__file__, "standbys role settings clock clients")
+_STANDBYS, _ROLE, _RIGHTS, _SETTINGS, _CLOCK, _CLIENTS = named(__file__, "standbys role rights settings clock clients")
 
 
 async def check(settings: Settings) -> list[Finding]:
@@ -97,9 +97,18 @@ async def secret_key() -> list[Finding]:
     return [Finding(about, "ok", f"it opens the secrets of {secrets.endpoints} endpoints")]
 
 
-async def role() -> Finding:
-    """Who we are to the server, and whether the audit log is safe from us."""
-    return Finding("role of the service", "ok", await _ROLE.value())
+async def role() -> list[Finding]:
+    """Who we are to the server, whether it lets us do our work, and whether the audit log is safe from us."""
+    (row,) = await _ROLE.rows()
+    lacks = await _RIGHTS.value(names=declared.names())
+    says = f" lacks rights: {lacks}" if lacks else row["says"]
+    sees = "sees" if row["monitors"] else "does not see"
+    return [
+        unless(bool(lacks), "role of the service", row["name"] + says, role=row["name"]),
+        unless(
+            not row["monitors"], "pg_monitor", f"{row['name']} {sees} what other roles' sessions do", role=row["name"]
+        ),
+    ]
 
 
 async def clocks() -> Finding:

@@ -132,7 +132,9 @@ async def test_a_step_gives_way_to_changes_while_a_dump_reads_and_says_who_it_wa
     await dump.execute("LOCK TABLE delivery IN ACCESS SHARE MODE")
     with contextlib.closing(Started("migrate", **settings)) as migrate:
         await eventually(lambda: "ALTER TABLE delivery ADD COLUMN retry_at timestamptz: has no lock" in migrate.err)
-        await eventually(lambda: f"pid {dump.get_server_pid()} (pg_dump, user postgres, idle in transaction" in migrate.err)
+        await eventually(
+            lambda: f"pid {dump.get_server_pid()} (pg_dump, user postgres, idle in transaction" in migrate.err
+        )
         await change.execute("DELETE FROM delivery")  # it would wait forever behind a migration that waits
         await dump.execute("COMMIT")
         await eventually(lambda: not migrate.running())

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from leadwire.delivery.transport.addresses import networks
-from leadwire.delivery.transport.guarded import GuardedTransport
+from leadwire.delivery.transport.guarded import IDLE, GuardedTransport
 from leadwire.delivery.transport.responses import ReceiverResponse
 from tests.delivery.transport import hostile
 from tests.delivery.transport.test_addresses import FORBIDDEN_ADDRESSES
@@ -25,6 +25,11 @@ async def transport():
     made = GuardedTransport(LOOPBACK, timeout=PATIENCE)
     yield made
     await made.aclose()
+
+
+def test_a_connection_is_given_up_before_servers_close_theirs():
+    """By default they do so after 5 s (Node.js `keepAliveTimeout`, uvicorn, Apache httpd)."""
+    assert IDLE.total_seconds() < 5
 
 
 async def outcome(transport: GuardedTransport, url: str) -> str:

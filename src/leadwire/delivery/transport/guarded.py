@@ -33,6 +33,10 @@ _CLIENTS: Final = 1024  # building one takes 4 ms and 115 kB
 _NOWHERE: Final = "http://127.0.0.1:0"  # nothing listens on port 0
 _ANSWER_HOLDS: Final = 60.0  # seconds that a vetted address is used before the name is looked up again
 _LOOKUP_LIMIT: Final = 5.0  # seconds
+IDLE: Final = timedelta(seconds=4)
+"""Of a connection that is kept. Servers close theirs after 5 s by default (Node.js, uvicorn, Apache httpd), and an
+attempt that goes out on one just then is lost.
+"""
 _OWN_HEADERS: Final = ("host", "content-length")  # pyreqwest sets these itself
 _LOOKUPS: Final = 512  # threads: a look-up may hang for half a minute, and each host has one at the most
 
@@ -207,7 +211,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             .timeout(timedelta(seconds=self._timeout))
             .max_connections(None)
             .pool_max_idle_per_host(64)
-            .pool_idle_timeout(timedelta(seconds=30))
+            .pool_idle_timeout(IDLE)
         )
         # A host that is not the pinned one would be looked up by the client itself: it is sent nowhere instead.
         if tunnel:  # it refuses every other host

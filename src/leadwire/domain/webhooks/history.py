@@ -13,6 +13,7 @@ from msgspec import Struct
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
 from leadwire.delivery.states import ExactState, Outcome
+from leadwire.domain.listing.cursors import refused
 from leadwire.infrastructure import ids
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import InvalidParameter
@@ -118,4 +119,4 @@ def _check(wanted: Filter, after: str) -> None:
         if (value := getattr(wanted, name)) and value not in values:
             raise InvalidParameter(f"`{name}` is one of {', '.join(values)}.")
     if any(cursor and not ids.is_id("evt", cursor) for cursor in (after, wanted.above, wanted.upto)):
-        raise InvalidParameter("`after` is not a place in this list.")
+        raise refused("cursor", "invalid_cursor", "This is no place in this list.")

@@ -130,7 +130,10 @@ def capture(plan: Plan, contact: LeadPatch, holder: StoredLead | None) -> Plan:
     """
     row, at = plan.row, clock.iso(plan.at)
     source = Source(row["source_url"], row["source_campaign"], row["source_referrer"])
-    blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, plan.id, row["bot_id"], at, at)
+    blank = Lead(
+        id=ids.new("lead"), **dict.fromkeys(leads.TEXTS), score=0, source=source, custom_fields={},
+        conversation_id=plan.id, bot_id=row["bot_id"], created_at=at, updated_at=at,
+    )  # fmt: skip
     lead = merge.patched(blank, merge.normalized(contact))
     if holder is None:
         plan = structs.replace(plan, lead=StoredLead(lead, 0))

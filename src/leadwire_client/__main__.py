@@ -38,8 +38,10 @@ def main() -> None:
     options = parser.parse_args()
     if not (options.target or options.resend):
         parser.error("give a TARGET, or --resend")
-    if not (options.token and options.secret):
-        parser.error("the endpoint's token and secret are needed: --token or LEADWIRE_TOKEN, --secret or SECRET")
+    if not options.token:
+        parser.error("the endpoint's token is needed: --token or LEADWIRE_TOKEN")
+    if options.target and not options.secret:
+        parser.error("what comes is checked with the endpoint's secret: --secret or SECRET")
     try:
         asyncio.run(bring(options))
     except KeyboardInterrupt:
@@ -68,7 +70,7 @@ def _span(text: str) -> int:
 
 async def bring(options: argparse.Namespace) -> None:
     """Have sent again what is asked for, then send deliveries on, without end. Raise what `AsyncReceiver` raises."""
-    async with AsyncReceiver(options.token, options.url, options.secret) as own:
+    async with AsyncReceiver(options.token, options.url, options.secret or "") as own:
         if options.resend:
             await own.redrive(options.resend)
             print(f"{options.resend} is sent again", flush=True)

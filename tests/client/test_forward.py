@@ -99,9 +99,16 @@ async def test_it_begins_with_what_has_happened_and_has_one_event_sent_again(
     await eventually(_delivered)
     running.terminate()
     await running.wait()
-    running = await started("--resend", event, "--url", base_url, **given)
+    running = await started("--resend", event, "--url", base_url, LEADWIRE_TOKEN=token, SECRET="")
     assert (await running.communicate())[0].decode() == f"{event} is sent again\n"
     assert await states() == {"waiting": 1}
+
+
+async def test_what_comes_is_not_sent_on_without_the_secret_that_it_is_checked_with():
+    arguments = ("http://localhost:3000", "--url", "https://x.example")
+    running = await started(*arguments, LEADWIRE_TOKEN="lwr_x", SECRET="")
+    _, said = await running.communicate()
+    assert (running.returncode, b"--secret or SECRET" in said) == (2, True), said
 
 
 async def test_a_target_or_an_event_is_needed():

@@ -11,7 +11,7 @@ using System.Text.RegularExpressions;
 
 public static class Receiver
 {
-    /// <summary>Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago.</summary>
+    /// <summary>Whether one of the secrets signed exactly these bytes, less than five minutes ago.</summary>
     public static bool Verified(string[] secrets, Func<string, string> header, byte[] body)
     {
         string id = header("webhook-id"), sent = header("webhook-timestamp"), signatures = header("webhook-signature");
@@ -27,7 +27,7 @@ public static class Receiver
             using (var hmac = new HMACSHA256(Convert.FromBase64String(secret.StartsWith("whsec_") ? secret.Substring(6) : secret)))
             {
                 string expected = "v1," + Convert.ToBase64String(hmac.ComputeHash(signed));
-                foreach (string given in signatures.Split(' ')) // two are given while a secret is changed: one must match
+                foreach (string given in signatures.Split(' '))
                 {
                     int different = given.Length ^ expected.Length; // in constant time, as CryptographicOperations.FixedTimeEquals
                     for (int n = 0; n < Math.Min(given.Length, expected.Length); n++) different |= given[n] ^ expected[n];

@@ -1,47 +1,43 @@
 // A receiver of Leadwire's webhooks. Run: SECRET=whsec_... PORT=9000 java Receiver.java
 // With KEYS=https://.../jwks.json instead of SECRET it verifies by what is published there.
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
-import java.security.KeyFactory;
-import java.security.MessageDigest;
-import java.security.PublicKey;
-import java.security.Signature;
-import java.security.SignatureException;
+import java.net.http.*;
+import java.nio.ByteBuffer;
+import java.security.*;
 import java.security.spec.X509EncodedKeySpec;
-import java.time.Duration;
-import java.time.Instant;
-import java.util.ArrayList;
-import java.util.Base64;
-import java.util.List;
+import java.time.*;
+import java.util.*;
 import java.util.function.UnaryOperator;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.regex.*;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 public class Receiver {
-    /** Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago. */
-    static boolean verified(List<String> secrets, UnaryOperator<String> header, byte[] body) throws GeneralSecurityException {
-        String id = header.apply("webhook-id"), sent = header.apply("webhook-timestamp"), signatures = header.apply("webhook-signature");
-        if (id == null || sent == null || signatures == null || !sent.matches("[0-9]{1,12}")
-                || Math.abs(Instant.now().getEpochSecond() - Long.parseLong(sent)) > 300) {
-            return false;
+    /** What was signed; null if it is older than five minutes. */
+    static byte[] signedText(UnaryOperator<String> header, byte[] body) {
+        String sent = String.valueOf(header.apply("webhook-timestamp"));
+        if (!sent.matches("[0-9]{1,12}") || Math.abs(Instant.now().getEpochSecond() - Long.parseLong(sent)) > 300) {
+            return null;
         }
-        for (String secret : secrets) {
+        byte[] before = (header.apply("webhook-id") + "." + sent + ".").getBytes(UTF_8);
+        return ByteBuffer.allocate(before.length + body.length).put(before).put(body).array();
+    }
+
+    /** Whether one of the secrets signed exactly these bytes. */
+    static boolean verified(List<String> secrets, UnaryOperator<String> header, byte[] body) throws GeneralSecurityException {
+        byte[] text = signedText(header, body);
+        for (String secret : text == null ? List.<String>of() : secrets) {
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(new SecretKeySpec(Base64.getDecoder().decode(secret.replaceFirst("^whsec_", "")), "HmacSHA256"));
-            mac.update((id + "." + sent + ".").getBytes(StandardCharsets.UTF_8));
-            byte[] expected = ("v1," + Base64.getEncoder().encodeToString(mac.doFinal(body))).getBytes(StandardCharsets.UTF_8);
-            for (String given : signatures.split(" ")) { // two are given while a secret is changed: one must match
-                if (MessageDigest.isEqual(given.getBytes(StandardCharsets.UTF_8), expected)) {
+            String expected = "v1," + Base64.getEncoder().encodeToString(mac.doFinal(text));
+            for (String given : String.valueOf(header.apply("webhook-signature")).split(" ")) {
+                if (MessageDigest.isEqual(given.getBytes(UTF_8), expected.getBytes(UTF_8))) {
                     return true;
                 }
             }
@@ -58,32 +54,27 @@ public class Receiver {
         }
         List<PublicKey> keys = new ArrayList<>();
         Matcher x = Pattern.compile("\"x\" *: *\"([A-Za-z0-9_-]{43})\"").matcher(answer.body()); // or a library for JSON
-        while (x.find()) { // what every public key of Ed25519 begins with in DER, and its 32 bytes
+        while (x.find()) { // the DER prefix of every Ed25519 public key, and its 32 bytes
             String encoded = "MCowBQYDK2VwAyEA" + x.group(1).replace('-', '+').replace('_', '/') + "=";
             keys.add(KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(Base64.getDecoder().decode(encoded))));
         }
         return keys;
     }
 
-    /** Whether the holder of one of the keys sent exactly these bytes, less than five minutes ago. */
+    /** Whether one of the keys signed exactly these bytes. */
     static boolean verifiedByKey(List<PublicKey> keys, UnaryOperator<String> header, byte[] body) throws GeneralSecurityException {
-        String id = header.apply("webhook-id"), sent = header.apply("webhook-timestamp"), signatures = header.apply("webhook-signature");
-        if (id == null || sent == null || signatures == null || !sent.matches("[0-9]{1,12}")
-                || Math.abs(Instant.now().getEpochSecond() - Long.parseLong(sent)) > 300) {
-            return false;
-        }
-        for (String given : signatures.split(" ")) {
-            for (PublicKey key : given.startsWith("v1a,") ? keys : List.<PublicKey>of()) { // while a key is changed there are two
+        byte[] text = signedText(header, body);
+        for (String given : String.valueOf(header.apply("webhook-signature")).split(" ")) {
+            for (PublicKey key : text != null && given.startsWith("v1a,") ? keys : List.<PublicKey>of()) {
                 Signature signature = Signature.getInstance("Ed25519");
                 signature.initVerify(key);
-                signature.update((id + "." + sent + ".").getBytes(StandardCharsets.UTF_8));
-                signature.update(body);
+                signature.update(text);
                 try {
                     if (signature.verify(Base64.getDecoder().decode(given.substring(4)))) {
                         return true;
                     }
                 } catch (SignatureException | IllegalArgumentException error) {
-                    // of another length, or not base64: not by this key
+                    // of another length, or not base64
                 }
             }
         }
@@ -116,7 +107,7 @@ public class Receiver {
             }
             exchange.sendResponseHeaders(genuine ? 204 : 401, -1);
             exchange.close();
-            Matcher kind = Pattern.compile("\"event\":\"([^\"]+)\"").matcher(new String(body, StandardCharsets.UTF_8));
+            Matcher kind = Pattern.compile("\"event\":\"([^\"]+)\"").matcher(new String(body, UTF_8));
             if (genuine && kind.find()) { // later, and once for each webhook-id: an event may come again
                 System.out.println(exchange.getRequestHeaders().getFirst("webhook-id") + " " + kind.group(1));
             }

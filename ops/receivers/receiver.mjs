@@ -5,20 +5,20 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { createPublicKey, verify } from "node:crypto";
 import { createServer } from "node:http";
 
-/**
- * Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago.
- * @param {string[]} secrets
- * @param {Record<string, string | string[] | undefined>} headers
- * @param {Buffer} body as it came: parsed and written again it is another text
- */
+/** What was signed; null if it is older than five minutes. The body is a Buffer. */
+export function signedText(headers, body) {
+  const sent = String(headers["webhook-timestamp"]);
+  const fresh = /^\d{1,12}$/.test(sent) && Math.abs(Date.now() / 1000 - Number(sent)) <= 300;
+  return fresh ? Buffer.concat([Buffer.from(`${headers["webhook-id"]}.${sent}.`), body]) : null;
+}
+
+/** Whether one of the secrets signed exactly these bytes. */
 export function verified(secrets, headers, body) {
-  const [id, sent, signatures] = ["id", "timestamp", "signature"].map((name) => String(headers[`webhook-${name}`] ?? ""));
-  if (!/^\d{1,12}$/.test(sent) || Math.abs(Date.now() / 1000 - Number(sent)) > 300) return false;
-  const given = signatures.split(" ").map((text) => Buffer.from(text));
-  return secrets.some((secret) => {
+  const text = signedText(headers, body);
+  const given = String(headers["webhook-signature"]).split(" ").map((one) => Buffer.from(one));
+  return text !== null && secrets.some((secret) => {
     const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
-    const digest = createHmac("sha256", key).update(`${id}.${sent}.`).update(body).digest("base64");
-    const expected = Buffer.from(`v1,${digest}`); // two are given while a secret is changed: one must match
+    const expected = Buffer.from(`v1,${createHmac("sha256", key).update(text).digest("base64")}`);
     return given.some((one) => one.length === expected.length && timingSafeEqual(one, expected));
   });
 }
@@ -30,19 +30,12 @@ export async function publishedKeys(url) {
   return (await answer.json()).keys.map((key) => createPublicKey({ key, format: "jwk" }));
 }
 
-/**
- * Whether the holder of one of the keys sent exactly these bytes, less than five minutes ago.
- * @param {import("node:crypto").KeyObject[]} keys
- * @param {Record<string, string | string[] | undefined>} headers
- * @param {Buffer} body as it came: parsed and written again it is another text
- */
+/** Whether one of the keys signed exactly these bytes. */
 export function verifiedByKey(keys, headers, body) {
-  const [id, sent, signatures] = ["id", "timestamp", "signature"].map((name) => String(headers[`webhook-${name}`] ?? ""));
-  if (!/^\d{1,12}$/.test(sent) || Math.abs(Date.now() / 1000 - Number(sent)) > 300) return false;
-  const signed = Buffer.concat([Buffer.from(`${id}.${sent}.`), body]);
-  const given = signatures.split(" ").filter((one) => one.startsWith("v1a,")).map((one) => Buffer.from(one.slice(4), "base64"));
-  // While a key is changed there are two: one must match.
-  return keys.some((key) => given.some((one) => verify(null, signed, key, one)));
+  const text = signedText(headers, body);
+  const signatures = String(headers["webhook-signature"]).split(" ").filter((one) => one.startsWith("v1a,"));
+  const given = signatures.map((one) => Buffer.from(one.slice(4), "base64"));
+  return text !== null && keys.some((key) => given.some((one) => verify(null, text, key, one)));
 }
 
 const { KEYS, SECRET = "", PORT } = process.env;

@@ -2,22 +2,28 @@
 // A receiver of Leadwire's webhooks. Run: SECRET=whsec_... php -S 127.0.0.1:9000 receiver.php
 // With KEYS=https://.../jwks.json instead of SECRET it verifies by what is published there.
 
-/** Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago. */
+/** What was signed; empty if it is older than five minutes. */
+function signed_text(array $server, string $body): string
+{
+    $sent = $server['HTTP_WEBHOOK_TIMESTAMP'] ?? '';
+    $fresh = preg_match('/\A\d{1,12}\z/', $sent) && abs(time() - (int) $sent) <= 300;
+    return $fresh ? ($server['HTTP_WEBHOOK_ID'] ?? '') . ".$sent.$body" : '';
+}
+
+/** Whether one of the secrets signed exactly these bytes. */
 function verified(array $secrets, array $server, string $body): bool
 {
-    [$id, $sent, $signatures] = array_map(fn ($name) => $server["HTTP_WEBHOOK_$name"] ?? '', ['ID', 'TIMESTAMP', 'SIGNATURE']);
-    if (!preg_match('/\A\d{1,12}\z/', $sent) || abs(time() - (int) $sent) > 300) {
-        return false;
-    }
-    $matching = false;
-    foreach ($secrets as $secret) {
+    $text = signed_text($server, $body);
+    foreach ($text === '' ? [] : $secrets as $secret) {
         $key = base64_decode(preg_replace('/\Awhsec_/', '', $secret), true);
-        $expected = 'v1,' . base64_encode(hash_hmac('sha256', "$id.$sent.$body", $key, true));
-        foreach (explode(' ', $signatures) as $given) { // two are given while a secret is changed: one must match
-            $matching = hash_equals($expected, $given) || $matching;
+        $expected = 'v1,' . base64_encode(hash_hmac('sha256', $text, $key, true));
+        foreach (explode(' ', $server['HTTP_WEBHOOK_SIGNATURE'] ?? '') as $given) {
+            if (hash_equals($expected, $given)) {
+                return true;
+            }
         }
     }
-    return $matching;
+    return false;
 }
 
 /** The keys of an endpoint. Keep them for five minutes, for instance in APCu. */
@@ -27,18 +33,15 @@ function published_keys(string $url): array
     return array_map(fn ($key) => sodium_base642bin($key['x'], SODIUM_BASE64_VARIANT_URLSAFE_NO_PADDING), $set['keys']);
 }
 
-/** Whether the holder of one of the keys sent exactly these bytes, less than five minutes ago. */
+/** Whether one of the keys signed exactly these bytes. */
 function verified_by_key(array $keys, array $server, string $body): bool
 {
-    [$id, $sent, $signatures] = array_map(fn ($name) => $server["HTTP_WEBHOOK_$name"] ?? '', ['ID', 'TIMESTAMP', 'SIGNATURE']);
-    if (!preg_match('/\A\d{1,12}\z/', $sent) || abs(time() - (int) $sent) > 300) {
-        return false;
-    }
-    foreach (explode(' ', $signatures) as $given) {
+    $text = signed_text($server, $body);
+    foreach (explode(' ', $server['HTTP_WEBHOOK_SIGNATURE'] ?? '') as $given) {
         $signature = str_starts_with($given, 'v1a,') ? (string) base64_decode(substr($given, 4), true) : '';
-        foreach (strlen($signature) === SODIUM_CRYPTO_SIGN_BYTES ? $keys : [] as $key) {
-            if (sodium_crypto_sign_verify_detached($signature, "$id.$sent.$body", $key)) {
-                return true; // while a key is changed there are two: one must match
+        foreach ($text !== '' && strlen($signature) === SODIUM_CRYPTO_SIGN_BYTES ? $keys : [] as $key) {
+            if (sodium_crypto_sign_verify_detached($signature, $text, $key)) {
+                return true;
             }
         }
     }

@@ -6,16 +6,20 @@ require "net/http"
 require "openssl"
 require "webrick"
 
-# Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago.
-def verified?(secrets, headers, body)
-  id, sent, signatures = %w[id timestamp signature].map { |name| headers["webhook-#{name}"].to_s }
-  return false unless sent.match?(/\A\d{1,12}\z/) && (Time.now.to_i - sent.to_i).abs <= 300
+# What was signed; nil if it is older than five minutes.
+def signed_text(headers, body)
+  sent = headers["webhook-timestamp"].to_s
+  fresh = sent.match?(/\A\d{1,12}\z/) && (Time.now.to_i - sent.to_i).abs <= 300
+  "#{headers["webhook-id"]}.#{sent}.".b + body.b if fresh
+end
 
+# Whether one of the secrets signed exactly these bytes.
+def verified?(secrets, headers, body)
+  text = signed_text(headers, body) or return false
   secrets.any? do |secret|
     key = secret.delete_prefix("whsec_").unpack1("m0")
-    digest = OpenSSL::HMAC.digest("SHA256", key, "#{id}.#{sent}.".b + body.b)
-    expected = "v1,#{[digest].pack("m0")}" # two are given while a secret is changed: one must match
-    signatures.split(" ").any? { |given| OpenSSL.secure_compare(given, expected) }
+    expected = "v1,#{[OpenSSL::HMAC.digest("SHA256", key, text)].pack("m0")}"
+    headers["webhook-signature"].to_s.split(" ").any? { |given| OpenSSL.secure_compare(given, expected) }
   end
 end
 
@@ -24,20 +28,17 @@ def published_keys(url)
   answer = Net::HTTP.get_response(URI(url))
   answer.value # raises what is no 2xx
   JSON.parse(answer.body)["keys"].map do |key|
-    # What every public key of Ed25519 begins with in DER, and its 32 bytes.
+    # The DER prefix of every Ed25519 public key, and its 32 bytes.
     OpenSSL::PKey.read("MCowBQYDK2VwAyEA#{key["x"].tr("-_", "+/")}=".unpack1("m0"))
   end
 end
 
-# Whether the holder of one of the keys sent exactly these bytes, less than five minutes ago.
+# Whether one of the keys signed exactly these bytes.
 def verified_by_key?(keys, headers, body)
-  id, sent, signatures = %w[id timestamp signature].map { |name| headers["webhook-#{name}"].to_s }
-  return false unless sent.match?(/\A\d{1,12}\z/) && (Time.now.to_i - sent.to_i).abs <= 300
-
-  signed = "#{id}.#{sent}.".b + body.b
-  given = signatures.split(" ").select { |one| one.start_with?("v1a,") }.map { |one| one.delete_prefix("v1a,").unpack1("m") }
-  # While a key is changed there are two: one must match.
-  keys.any? { |key| given.any? { |one| one.bytesize == 64 && key.verify(nil, one, signed) } }
+  text = signed_text(headers, body) or return false
+  signatures = headers["webhook-signature"].to_s.split(" ").select { |one| one.start_with?("v1a,") }
+  given = signatures.map { |one| one.delete_prefix("v1a,").unpack1("m") }
+  keys.any? { |key| given.any? { |one| one.bytesize == 64 && key.verify(nil, one, text) } }
 end
 
 def keys

@@ -46,7 +46,7 @@ async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot,
 
 
 async def test_the_example_of_the_inbox_handles_an_event_once(servers, tables, monkeypatch):
-    _, _, _, example, *_ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    _, example, *_ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     secret, there = signing.new_secret(), {}
     monkeypatch.setenv("DATABASE", f"{servers.database_url}&options=-csearch_path%3Dreceiver")
     monkeypatch.setenv("SECRET", secret)
@@ -99,7 +99,7 @@ async def test_the_example_of_public_keys_needs_no_secret(given, base_url, works
     made = await endpoint(workspace, receiver.url)
     await changes.configure(workspace, made.id, EndpointChange(ed25519=True))
     given(KEYS=f"{base_url}/.well-known/leadwire/{made.id}/jwks.json")
-    _, example, *_ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     there = {}
     exec(example, there)
     await people(workspace, bot, 1)

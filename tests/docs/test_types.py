@@ -13,7 +13,8 @@ def test_every_program_in_python_is_typed(tmp_path):
     pytest.importorskip("mypy")
     written = programs()
     assert written.keys() >= {
-        f"{name}.py" for name in ("start", "sync", "receiving_webhooks", "clients", "testing", "README", "samples")
+        f"{name}.py"
+        for name in ("start", "sync", "receiving_webhooks", "clients", "testing", "README", "samples", "verifiers")
     }
     for name, text in written.items():
         (tmp_path / name).write_text(text)

@@ -2,12 +2,14 @@
 
 import json
 import re
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from leadwire.delivery.envelope import KINDS
+from leadwire.domain.webhooks import samples
 from leadwire.interfaces.docs import build, markdown
 
 PACKAGE = Path(markdown.__file__).parents[2]
@@ -93,6 +95,16 @@ async def test_each_page_that_is_written_is_there_as_markdown_whose_links_lead_t
                 f"{name}: {link}"
             )
     assert (await anonymous.get("/docs/reference.md")).status_code == 404
+
+
+async def test_every_program_that_verifies_is_on_its_page_and_in_its_markdown(anonymous, pages):
+    source = (await anonymous.get("/docs/receiving-webhooks.md")).text
+    for shown in (samples.verifiers(), samples.key_verifiers()):
+        for language, program in shown.items():
+            assert f"<summary>{language}</summary>" in source
+            assert f"\n{program}```\n" in source
+            assert escape(program, quote=False).replace('"', "&quot;") in pages["receiving-webhooks"]
+    assert ".txt" not in source
 
 
 async def test_programs_find_every_page(anonymous):

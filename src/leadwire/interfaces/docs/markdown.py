@@ -26,6 +26,7 @@ _REPLACED: Final = {  # wide ones scroll, by keyboard, too
     "<li>[ ] ": '<li class="open">',
 }
 _LINK: Final = re.compile(r"(?P<file>[^#]*\.md)?(?P<anchor>#.*)?")
+_PROGRAM: Final = re.compile(r"^- \[(?P<title>.+)]\((?P<file>\S+/(?P<language>[a-z]+)[a-z-]*\.txt)\)$", re.MULTILINE)
 _SENTENCE: Final = re.compile(r"[^:\n]{20,}?\.(?=\s|$)")
 _LINKED: Final = re.compile(r"(?<=\]\()[^)\s]+(?=\))")
 
@@ -90,7 +91,7 @@ def pages(contents: Contents) -> Iterator[Page]:
 
 def _page(name: str, file: Traversable, contents: Contents) -> Page:
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
-    text = file.read_text()
+    text = _PROGRAM.sub(_shown, file.read_text())
     tokens = markdown.parse(text)
     sections = _sections(tokens)
     for token in tokens:
@@ -102,6 +103,14 @@ def _page(name: str, file: Traversable, contents: Contents) -> Page:
         html = html.replace(ours, better)
     source = _LINKED.sub(lambda link: _address(link[0], contents, name, ".md"), text)
     return Page(name, sections[0].heading, Markup(html), sections, source)  # noqa: S704 - the files are ours
+
+
+def _shown(link: re.Match[str]) -> str:
+    """A program in place of the line that links to its file; that in Python is open."""
+    title, file, language = link.groups()
+    opened = " open" if language == "python" else ""
+    program = (_FOLDER / file).read_text()
+    return f"<details{opened}>\n<summary>{title}</summary>\n\n```{language}\n{program}```\n\n</details>\n"
 
 
 def _sections(tokens: Sequence[Token]) -> list[Section]:

@@ -1,6 +1,6 @@
 """The outbox: what happened, written in the transaction that makes it true. Here and nowhere else.
 
-Either `Event.record` inside the transaction of the change, or `Event.record_with` and `record_with`, which make the
+Either `Event.record` inside the transaction of the change, or `Event.record_with` and `record_all`, which make the
 change and its events one statement. There is no third way in, so neither can exist without the other. The event's
 deliveries are part of the same statement, or a row of `outbox` is, for which the relay makes them; or neither, when no
 endpoint wants it.
@@ -164,7 +164,7 @@ async def record(events: Sequence[Event]) -> list[str]:
     return event_ids
 
 
-async def record_with(change: Statement, values: Mapping[str, object], events: Sequence[Event]) -> bool:
+async def record_all(change: Statement, values: Mapping[str, object], events: Sequence[Event]) -> bool:
     """Make a change and record its events, in this order, in a single statement.
 
     `change` is CTEs; the one `changed` has a row if the change is made. `values` may hold more than it takes. Return

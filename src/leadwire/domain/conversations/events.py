@@ -10,11 +10,11 @@ from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import Statement
 
 
-async def record_with(change: Statement, values: Mapping[str, Any], plan: Plan) -> bool:
-    """Make a change and record the plan's events, as `outbox.record_with`."""
+async def record_plan(change: Statement, values: Mapping[str, Any], plan: Plan) -> bool:
+    """Make a change and record the plan's events, as `outbox.record_all`."""
     about: dict[str, Any] = {"workspace": plan.known.workspace, "at": plan.at, "conversation_id": plan.id}
     events = [Event(kind=event.kind, data=event.data, lead_id=event.lead_id, **about) for event in plan.events]
-    return await outbox.record_with(change, values, events)
+    return await outbox.record_all(change, values, events)
 
 
 def deleted(workspace: str) -> Event:

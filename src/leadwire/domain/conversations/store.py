@@ -58,7 +58,7 @@ async def store(plan: Plan, *more: Part) -> None:
         texts.append(part.text)
         values |= part.values
     try:
-        written = await events.record_with(_statement(tuple(texts)), values, plan)
+        written = await events.record_plan(_statement(tuple(texts)), values, plan)
     except db.UniqueViolation as error:
         raise (Repeated if error.constraint_name == _SAID_BEFORE else ConcurrentUpdate) from error
     if not written:

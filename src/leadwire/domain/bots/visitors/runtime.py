@@ -20,7 +20,7 @@ from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.visitors import decide
 from leadwire.domain.bots.visitors.decide import Heard
 from leadwire.domain.bots.visitors.faq import Answerer, Question
-from leadwire.domain.bots.visitors.store import Start, store
+from leadwire.domain.bots.visitors.store import Start, store_turn
 from leadwire.domain.conversations import plan as planning
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
@@ -166,7 +166,7 @@ async def _wait_for_address(heard: Heard) -> None:
 
 
 async def _finish(heard: Heard, number: int = 0, start: Start | None = None) -> Turn:
-    """Look who else is concerned, decide, and store. Raise as `store`."""
+    """Look who else is concerned, decide, and store. Raise as `store_turn`."""
     if heard.failure:
         names = {"workspace_id": heard.session.workspace, "conversation_id": heard.session.conversation_id}
         telemetry.log("bot.failed", level=logging.ERROR, error=heard.failure, **names)
@@ -177,7 +177,7 @@ async def _finish(heard: Heard, number: int = 0, start: Start | None = None) -> 
             holder = await holders.holder(workspace, heard.session.bot_id, patch)
         online = heard.needs_person and await accounts.agent_online(workspace)
         turn = decide.decide(heard, holder, online=online)
-        await store(turn, start)
+        await store_turn(turn, start)
     return turn_of(turn.after, list(turn.talk.messages), start.token if start else None)
 
 

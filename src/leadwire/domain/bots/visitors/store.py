@@ -27,7 +27,7 @@ class Start(Struct, frozen=True):
     source: Source
 
 
-async def store(turn: TurnPlan, start: Start | None) -> None:
+async def store_turn(turn: TurnPlan, start: Start | None) -> None:
     """Store a turn, and count it. Raise as `conversations.store`."""
     before, after = turn.before, turn.after
     more = []

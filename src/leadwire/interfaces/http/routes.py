@@ -8,6 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from leadwire.interfaces.http.responses import JSONResponse
 
 get = functools.partial(route, http_method=[HttpMethod.GET, HttpMethod.HEAD])
+post = functools.partial(route, http_method=HttpMethod.POST, status_code=200)
 
 
 def options(*handlers: HTTPRouteHandler) -> list[HTTPRouteHandler]:

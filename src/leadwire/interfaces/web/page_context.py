@@ -73,6 +73,11 @@ class PageContext(msgspec.Struct):
             raise NotFound("There is nothing here.")
         return value
 
+    @property
+    def subject(self) -> str:
+        """Return the first parameter of the path: what the request is about."""
+        return next(map(self.path_param, self.request.path_params), "")
+
     def may(self, role: str) -> bool:
         """Whether this person reaches `role`."""
         return has_role(self.me.role, role)

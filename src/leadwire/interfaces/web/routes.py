@@ -7,19 +7,19 @@
     async def revoke(context: PageContext, key_id: str) -> PageResponse: ...
 
 A screen that names no role is every viewer's, an action an admin's; `operator` is no role, but an account that the
-command line made so. When an action refuses, the screen it is `shown_on`
-is rendered again with the refusal and what was filled in.
+command line made so. An action leads back to the screen it is `shown_on`, which shows once what the action has returned
+to say. When it refuses, that screen is rendered again with the refusal and what was filled in.
 """
 
 import contextlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 from urllib.parse import quote
 
 import msgspec
-from litestar import HttpMethod, Request, route
+from litestar import Request, Response
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts import networks
@@ -29,7 +29,7 @@ from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure.errors import AddressNotAllowed, DomainError, Forbidden
 from leadwire.interfaces.http import body, client_network
 from leadwire.interfaces.http.middleware import set_workspace
-from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.http.routes import get, post
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
@@ -38,6 +38,8 @@ from leadwire.interfaces.web.public_pages import CREDENTIAL, answer, signed_in
 Needed = Role | Literal["operator"]
 Body = Callable[..., Awaitable[PageResponse]]
 """Takes the context, and the parameters of its path by their names."""
+Deed = Callable[..., Awaitable[PageResponse | str | None]]
+"""An action's body: returns what the screen that it is shown on says next, if anything, or another response."""
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
 PASSWORD: Final = "confirm_password"  # noqa: S105 - the name of a field
 PAGE: Final = "confirm_page"
@@ -56,13 +58,20 @@ class Declared(msgspec.Struct, eq=False):
 
     path: str
     role: Needed
-    body: Body
+    body: Callable[..., Awaitable[Any]]
     handler: HTTPRouteHandler
     confirmed: bool = False
     """Whether it is an action that asks for the password again."""
+    chosen: str = ""
+    """Of a screen, the field of its address that names what an action was about."""
+
+    def address(self, context: PageContext) -> str:
+        """Where the browser finds a screen after an action on it, with the filters that were in the address."""
+        path = re.sub(r"{(\w+):str}", lambda name: context.path_param(name[1]), self.path)
+        return context.link(path, **dict.fromkeys([self.chosen] if self.chosen else [], context.subject))
 
 
-def screen(path: str, role: Needed = "viewer", confirmed: bool = False) -> Callable[[Body], Declared]:
+def screen(path: str, role: Needed = "viewer", confirmed: bool = False, chosen: str = "") -> Callable[[Body], Declared]:
     """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
     path = path.replace("}", ":str}")
 
@@ -75,7 +84,7 @@ def screen(path: str, role: Needed = "viewer", confirmed: bool = False) -> Calla
                 return redirect(f"{CONFIRM}?next={quote(_address_of(request))}")
             return await page(context, **_parameters(context, path))
 
-        return Declared(path, role, page, get(path, name=f"screen {path}")(handler))
+        return Declared(path, role, page, get(path, name=f"screen {path}")(handler), chosen=chosen)
 
     return declare
 
@@ -88,7 +97,7 @@ def action(
     audit: str = "",
     largest: int = body.LARGEST,
     download: bool = False,
-) -> Callable[[Body], Declared]:
+) -> Callable[[Deed], Declared]:
     """A change. It needs a form that a page of this very session was given, of at most `largest` bytes.
 
     `confirmed` asks for the password again first, on a page that carries the form along. A `download` leaves the page
@@ -98,7 +107,7 @@ def action(
     """
     path = path.replace("}", ":str}")
 
-    def declare(done: Body) -> Declared:
+    def declare(done: Deed) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
             if not security.same_origin(request.headers):
                 raise Forbidden("This request came from another site.")
@@ -114,8 +123,7 @@ def action(
                 await sessions.update(context.me.session_id, flash=context.flash)
             return response
 
-        endpoint = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)
-        declared = Declared(path, role, done, endpoint, confirmed)
+        declared = Declared(path, role, done, post(path, name=f"action {path}")(handler), confirmed)
         return declared
 
     return declare
@@ -150,15 +158,19 @@ async def _password(context: PageContext, *, download: bool) -> PageResponse | N
 
 async def _perform(context: PageContext, done: Declared, audit: str, shown_on: Declared | None) -> PageResponse:
     parameters = _parameters(context, done.path)
-    change = context.change(audit, next(iter(parameters.values()), "")) if audit else contextlib.nullcontext()
+    change = context.change(audit, context.subject) if audit else contextlib.nullcontext()
     try:
         async with change:
-            return await done.body(context, **parameters)
+            said = await done.body(context, **parameters)
     except DomainError as refusal:
         if shown_on is None or not 400 <= refusal.status < 500:
             raise
         context.refusal = refusal
-        return await shown_on.body(context, **_parameters(context, shown_on.path))
+        page: PageResponse = await shown_on.body(context, **_parameters(context, shown_on.path))
+        return page
+    if isinstance(said, Response) or shown_on is None:
+        return cast(PageResponse, said)
+    return context.redirect(shown_on.address(context), said or "")
 
 
 def _parameters(context: PageContext, path: str) -> dict[str, str]:

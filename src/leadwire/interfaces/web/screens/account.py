@@ -127,15 +127,15 @@ async def switch(context: PageContext, user_id: str) -> PageResponse:
 
 
 @action("/account/password", role="viewer", shown_on=account)
-async def change_password(context: PageContext) -> PageResponse:
+async def change_password(context: PageContext) -> str:
     await accounts.change_password(context.me, context.form.raw("present"), context.form.raw("password"))
-    return context.redirect("/account", "Your password is changed, and every other browser signed out.")
+    return "Your password is changed, and every other browser signed out."
 
 
 @action("/account/sessions/{session_id}/end", role="viewer", shown_on=account, confirmed=True, audit="session.ended")
-async def end_session(context: PageContext, session_id: str) -> PageResponse:
+async def end_session(context: PageContext, session_id: str) -> str:
     await sessions.end_one(context.me, session_id)
-    return context.redirect("/account", "That browser is signed out.")
+    return "That browser is signed out."
 
 
 @screen(routes.SECOND_FACTOR, confirmed=True)
@@ -160,10 +160,10 @@ async def switch_on(context: PageContext) -> PageResponse:
 @action(
     "/account/second-factor/remove", role="viewer", shown_on=account, confirmed=True, audit="user.second_factor_removed"
 )
-async def switch_off(context: PageContext) -> PageResponse:
+async def switch_off(context: PageContext) -> str:
     context.entry.subject = context.me.user_id
     await second_factor.remove_app(_login(context))
-    return context.redirect("/account", "The authenticator app is off.")
+    return "The authenticator app is off."
 
 
 @screen(routes.PASSKEYS, confirmed=True)
@@ -190,9 +190,9 @@ async def add_passkey(context: PageContext) -> PageResponse:
 @action(
     routes.PASSKEYS + "/{passkey_id}/remove", role="viewer", shown_on=account, confirmed=True, audit="passkey.removed"
 )
-async def remove_passkey(context: PageContext, passkey_id: str) -> PageResponse:
+async def remove_passkey(context: PageContext, passkey_id: str) -> str:
     context.entry.detail = await passkeys.remove(_login(context), passkey_id)
-    return context.redirect("/account", "The passkey is removed. Delete it on your device, too.")
+    return "The passkey is removed. Delete it on your device, too."
 
 
 @action("/account/recovery-codes", role="viewer", shown_on=account, confirmed=True, audit="recovery_codes.made")

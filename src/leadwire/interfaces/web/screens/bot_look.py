@@ -44,13 +44,13 @@ async def look(context: PageContext, bot_id: str) -> PageResponse:
 
 
 @action("/bots/{bot_id}/look", shown_on=look, audit="bot.look_changed")
-async def save_look(context: PageContext, bot_id: str) -> PageResponse:
+async def save_look(context: PageContext, bot_id: str) -> str:
     before = msgspec.structs.asdict(await reads.look(context.workspace, bot_id))
     after = _look(context.form)
     await changes.set_look(context.workspace, bot_id, after, context.form.text("color"))
     changed = [name for name, value in msgspec.structs.asdict(after).items() if value != before[name]]
     context.entry.detail = f"color: {context.form.text('color')}; changed: {', '.join(changed) or 'nothing else'}"
-    return context.redirect(f"/bots/{bot_id}/look", "Saved. Websites show it from the next page on.")
+    return "Saved. Websites show it from the next page on."
 
 
 @screen("/bots/{bot_id}/preview")

@@ -40,17 +40,15 @@ async def text(context: PageContext, bot_id: str) -> PageResponse:
 
 
 @action("/bots/{bot_id}/draft", shown_on=text, largest=4 * LARGEST)
-async def save(context: PageContext, bot_id: str) -> PageResponse:
+async def save(context: PageContext, bot_id: str) -> str:
     """Keep a text as the draft, and with `publish` let new conversations run it."""
     source = context.form.raw("source").replace("\r\n", "\n")
     revision = None if context.form.on("mine") else context.form.number("revision")
-    publishes, said = context.form.on("publish"), "The draft is saved."
+    publishes = context.form.on("publish")
     await (changes.usable(context.workspace, bot_id, source) if publishes else cpu_work.of_text(source, read, source))
     async with context.change("bot.draft_saved", bot_id):
         await drafts.keep(context.workspace, bot_id, source, context.me.user_id, revision)
-        if publishes:
-            said = await publish(context, bot_id, source)
-    return context.redirect(f"/bots/{bot_id}/text", said)
+        return await publish(context, bot_id, source) if publishes else "The draft is saved."
 
 
 async def published(workspace: str, bot: BotDetail) -> str:

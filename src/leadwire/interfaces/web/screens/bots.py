@@ -74,7 +74,7 @@ async def _compared(new: str, old: str) -> flow_changes.Compared:
 
 
 @action("/bots/{bot_id}/rollback", shown_on=versions)
-async def rollback(context: PageContext, bot_id: str) -> PageResponse:
+async def rollback(context: PageContext, bot_id: str) -> str:
     """Let new conversations run a version published before; the draft stays."""
     version = context.form.number("version") or 0
     await reads.flow(context.workspace, bot_id, version)
@@ -82,7 +82,7 @@ async def rollback(context: PageContext, bot_id: str) -> PageResponse:
         before = (await reads.detail(context.workspace, bot_id)).published_version
         context.entry.detail = f"version: {before} -> {version}"
         await changes.rollback(context.workspace, bot_id, version)
-    return context.redirect(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
+    return f"New conversations run version {version}."
 
 
 @screen("/bots/{bot_id}/knowledge")
@@ -93,17 +93,15 @@ async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
 
 
 @action("/bots/{bot_id}/knowledge", shown_on=knowledge, audit="bot.taught")
-async def teach(context: PageContext, bot_id: str) -> PageResponse:
+async def teach(context: PageContext, bot_id: str) -> None:
     context.entry.detail = question = context.form.text("question")
     await changes.add_faq_entry(context.workspace, bot_id, question, context.form.text("answer"))
-    return context.redirect(f"/bots/{bot_id}/knowledge")
 
 
 @action("/bots/{bot_id}/knowledge/{entry_id}/forget", shown_on=knowledge, audit="bot.untaught")
-async def unteach(context: PageContext, bot_id: str, entry_id: str) -> PageResponse:
+async def unteach(context: PageContext, bot_id: str, entry_id: str) -> None:
     context.entry.detail = entry_id
     await changes.remove_faq_entry(context.workspace, bot_id, entry_id)
-    return context.redirect(f"/bots/{bot_id}/knowledge")
 
 
 @screen("/bots/{bot_id}/install")
@@ -115,12 +113,12 @@ async def install(context: PageContext, bot_id: str) -> PageResponse:
 
 
 @action("/bots/{bot_id}/install", shown_on=install, audit="bot.embedded")
-async def embed(context: PageContext, bot_id: str) -> PageResponse:
+async def embed(context: PageContext, bot_id: str) -> str:
     origins = context.form.text("origins").split()
     before = await reads.detail(context.workspace, bot_id)
     context.entry.detail = f"websites: {' '.join(before.allowed_origins) or 'none'} -> {' '.join(origins) or 'none'}"
     await changes.set_origins(context.workspace, bot_id, origins)
-    return context.redirect(f"/bots/{bot_id}/install", "Saved.")
+    return "Saved."
 
 
 @action("/bots/{bot_id}/identity", shown_on=install, confirmed=True, audit="bot.identity_secret_made")

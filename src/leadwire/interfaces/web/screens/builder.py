@@ -94,12 +94,11 @@ async def live(context: PageContext, bot_id: str) -> PageResponse:
 
 
 @action("/bots/{bot_id}/publish", shown_on=builder)
-async def publish(context: PageContext, bot_id: str) -> PageResponse:
+async def publish(context: PageContext, bot_id: str) -> str:
     """Let new conversations run the draft."""
     draft = await changes.usable(context.workspace, bot_id)
     async with context.change("bot.published", bot_id):
-        said = await bot_text.publish(context, bot_id, draft)
-    return context.redirect(f"/bots/{bot_id}", said)
+        return await bot_text.publish(context, bot_id, draft)
 
 
 @action("/bots/{bot_id}/steps", shown_on=builder)
@@ -169,11 +168,11 @@ async def undo(context: PageContext, bot_id: str) -> PageResponse:
 
 
 @action("/bots/{bot_id}/about", shown_on=builder, audit="bot.renamed")
-async def describe(context: PageContext, bot_id: str) -> PageResponse:
+async def describe(context: PageContext, bot_id: str) -> str:
     """Rename a bot and say what it is for."""
     context.entry.detail = name = context.form.required_name("Give the bot a name.")
     await changes.describe(context.workspace, bot_id, name, context.form.text("description"))
-    return context.redirect(f"/bots/{bot_id}", "Saved.")
+    return "Saved."
 
 
 @action("/bots/{bot_id}/duplicate", shown_on=builder, audit="bot.created")

@@ -47,6 +47,6 @@ async def conversation(context: PageContext, conversation_id: str) -> PageRespon
 
 
 @action("/conversations/{conversation_id}/unblock", role="agent", shown_on=conversation, audit="conversation.unblock")
-async def unblock(context: PageContext, conversation_id: str) -> PageResponse:
+async def unblock(context: PageContext, conversation_id: str) -> str:
     await visitor_sessions.unblock(context.workspace, conversation_id)
-    return context.redirect(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")
+    return "The visitor can talk to your bots again."

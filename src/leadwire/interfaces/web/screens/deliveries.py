@@ -97,19 +97,19 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Pag
 
 
 @action("/deliveries/{event_id}/{endpoint_id}/redrive", role="agent", shown_on=delivery, audit="delivery.redriven")
-async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
+async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> str:
     """What has ended, delivered or not, is sent again: the same event, with the same id."""
     context.entry.detail = endpoint_id
     await redrives.start(context.workspace, Selection(event_id=event_id, endpoint_id=endpoint_id, replay=True))
-    return context.redirect(f"/deliveries/{event_id}/{endpoint_id}", "On its way again.")
+    return "On its way again."
 
 
 @action("/deliveries/{event_id}/{endpoint_id}/retry", role="agent", shown_on=delivery, audit="delivery.retried")
-async def retry_now(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
+async def retry_now(context: PageContext, event_id: str, endpoint_id: str) -> str:
     """The next retry is made now, not when it is due."""
     context.entry.detail = endpoint_id
     await redrives.retry_now(context.workspace, event_id, endpoint_id)
-    return context.redirect(f"/deliveries/{event_id}/{endpoint_id}", "The retry is on its way.")
+    return "The retry is on its way."
 
 
 @screen("/deliveries/{event_id}/{endpoint_id}/live")
@@ -162,10 +162,9 @@ async def job_live(context: PageContext, job_id: str) -> PageResponse:
 
 
 @action("/redrives/{job_id}/{step}", role="agent", shown_on=job, audit="redrive.changed")
-async def change_job(context: PageContext, job_id: str, step: str) -> PageResponse:
+async def change_job(context: PageContext, job_id: str, step: str) -> None:
     context.entry.action = f"redrive.{step}"
     await redrives.move(context.workspace, job_id, step)
-    return context.redirect(f"/redrives/{job_id}")
 
 
 async def _news(workspace: str, wanted: history.Filter) -> int:

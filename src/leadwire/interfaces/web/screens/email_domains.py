@@ -6,7 +6,7 @@ from leadwire.domain.accounts.domains import changes
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action
 from leadwire.interfaces.web.screens import single_sign_on
 
@@ -15,24 +15,21 @@ _CHECKS: Final = RateLimit("domain-check", 30, window=300)
 
 
 @action(_PATH, shown_on=single_sign_on.listed, audit="domain.added")
-async def add(context: PageContext) -> PageResponse:
+async def add(context: PageContext) -> str:
     context.entry.subject = await changes.add(context.workspace, context.form.text("domain"))
-    return context.redirect(
-        single_sign_on.PATH, f"{context.entry.subject} is added. Publish its record, then check it."
-    )
+    return f"{context.entry.subject} is added. Publish its record, then check it."
 
 
 @action(_PATH + "/{domain_id}/check", shown_on=single_sign_on.listed)
-async def check(context: PageContext, domain_id: str) -> PageResponse:
+async def check(context: PageContext, domain_id: str) -> str:
     """Asks the resolver, so what it finds is noted by the change itself."""
     if not await _CHECKS.take_at_once(context.workspace):
         raise RateLimited("Too many checks. Wait five minutes.", headers={"Retry-After": "300"})
     domain = await changes.check(context.workspace, domain_id, context.me.email)
-    state = domain.state(clock.now())
-    return context.redirect(single_sign_on.PATH, f"{domain.name} is proven." if state == "proven" else domain.words)
+    return f"{domain.name} is proven." if domain.state(clock.now()) == "proven" else domain.words
 
 
 @action(_PATH + "/{domain_id}/remove", shown_on=single_sign_on.listed, confirmed=True, audit="domain.removed")
-async def remove(context: PageContext, domain_id: str) -> PageResponse:
+async def remove(context: PageContext, domain_id: str) -> str:
     context.entry.subject = await changes.remove(context.workspace, domain_id)
-    return context.redirect(single_sign_on.PATH, f"{context.entry.subject} is removed.")
+    return f"{context.entry.subject} is removed."

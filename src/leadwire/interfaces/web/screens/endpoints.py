@@ -94,7 +94,7 @@ async def kept(context: PageContext, endpoint_id: str) -> PageResponse:
 
 
 @action("/webhooks/{endpoint_id}/settings", shown_on=kept, confirmed=True, audit="endpoint.changed")
-async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
+async def configure(context: PageContext, endpoint_id: str) -> str:
     """URL, events, order, rate and more. A URL of another origin loses the custom headers."""
     change = EndpointChange(
         url=_address(context.form),
@@ -108,15 +108,15 @@ async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
     changed = await changes.configure(context.workspace, endpoint_id, change)
     context.entry.detail = "; ".join(changed.changes)
     removed = f" {REMOVED}: {', '.join(changed.removed_headers)}." if changed.removed_headers else ""
-    return context.redirect(f"/webhooks/{endpoint_id}/settings", f"Saved. It holds from the next attempt on.{removed}")
+    return f"Saved. It holds from the next attempt on.{removed}"
 
 
 @action("/webhooks/{endpoint_id}/headers", shown_on=kept, confirmed=True, audit="endpoint.headers_changed")
-async def own_headers(context: PageContext, endpoint_id: str) -> PageResponse:
+async def own_headers(context: PageContext, endpoint_id: str) -> str:
     """The endpoint's own headers, all at once: what is stored is not shown again."""
     change = EndpointChange(headers=_headers(context.form))
     context.entry.detail = "; ".join((await changes.configure(context.workspace, endpoint_id, change)).changes)
-    return context.redirect(f"/webhooks/{endpoint_id}/settings", "The headers are stored, encrypted.")
+    return "The headers are stored, encrypted."
 
 
 @action("/webhooks/{endpoint_id}/enable", shown_on=endpoint, audit="endpoint.enabled")
@@ -126,9 +126,9 @@ async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
 
 
 @action("/webhooks/{endpoint_id}/disable", shown_on=endpoint, audit="endpoint.disabled")
-async def disable(context: PageContext, endpoint_id: str) -> PageResponse:
+async def disable(context: PageContext, endpoint_id: str) -> str:
     await changes.disable(context.workspace, endpoint_id)
-    return context.redirect(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
+    return "Disabled. What waits keeps waiting."
 
 
 @action("/webhooks/{endpoint_id}/delete", shown_on=kept, confirmed=True, audit="endpoint.deleted")
@@ -140,11 +140,11 @@ async def delete(context: PageContext, endpoint_id: str) -> PageResponse:
 
 
 @action("/webhooks/{endpoint_id}/discard", shown_on=endpoint, confirmed=True, audit="endpoint.discarded")
-async def discard(context: PageContext, endpoint_id: str) -> PageResponse:
+async def discard(context: PageContext, endpoint_id: str) -> str:
     """Cancel what waits for it."""
     count = await changes.discard(context.workspace, endpoint_id)
     context.entry.detail = f"waiting: {count} -> 0"
-    return context.redirect(f"/webhooks/{endpoint_id}", f"{count} waiting deliveries are being canceled.")
+    return f"{count} waiting deliveries are being canceled."
 
 
 @action("/webhooks/{endpoint_id}/test", shown_on=endpoint, audit="endpoint.tested")
@@ -180,12 +180,12 @@ async def reveal(context: PageContext, endpoint: Endpoint, template: str) -> Pag
 
 
 @action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")
-async def rotate(context: PageContext, endpoint_id: str, step: str) -> PageResponse:
+async def rotate(context: PageContext, endpoint_id: str, step: str) -> str:
     if step not in _ROTATION:
         raise NotFound("There is nothing here.")
     run, context.entry.action, word = _ROTATION[step]
     await run(context.workspace, endpoint_id)
-    return context.redirect(f"/webhooks/{endpoint_id}/secret", word)
+    return word
 
 
 @action("/webhooks/{endpoint_id}/token", shown_on=kept, confirmed=True, audit="endpoint.token_created")

@@ -36,7 +36,7 @@ _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
 _PLACES: Final = get_args(threads.Place)
 
 
-@screen("/inbox", role="agent")
+@screen("/inbox", role="agent", chosen="c")
 async def inbox(context: PageContext) -> PageResponse:
     """Who waits for whom and, with `c` in the address, one conversation."""
     chosen = context.query.text("c") or (context.request.path_params.get("conversation_id", ""))
@@ -82,38 +82,35 @@ async def live(context: PageContext) -> PageResponse:
 
 
 @action("/inbox/{conversation_id}/reply", role="agent", shown_on=inbox)
-async def reply(context: PageContext, conversation_id: str) -> PageResponse:
+async def reply(context: PageContext, conversation_id: str) -> None:
     """Answer; that takes a conversation nobody has. What was written for another one is not sent."""
     if context.form.text("conversation") not in ("", conversation_id):
         raise Conflict("This answer was written for another conversation. Nothing was sent.", code="other_conversation")
     await changes.reply(context.workspace, conversation_id, context.me.user_id, context.form.raw("content"))
-    return again(context, conversation_id)
 
 
 @action("/inbox/{conversation_id}/claim", role="agent", shown_on=inbox)
-async def claim(context: PageContext, conversation_id: str) -> PageResponse:
+async def claim(context: PageContext, conversation_id: str) -> None:
     """Take it: from the queue, the bot, or the colleague who had it when the page was made."""
     held_by = context.form.text("held_by") or None
     await changes.claim(context.workspace, conversation_id, context.me.user_id, held_by=held_by)
-    return again(context, conversation_id)
 
 
 @action("/inbox/{conversation_id}/assign", role="agent", shown_on=inbox, audit="conversation.assigned")
-async def assign(context: PageContext, conversation_id: str) -> PageResponse:
+async def assign(context: PageContext, conversation_id: str) -> str:
     """Give it to a colleague."""
     held_by, to = context.form.text("held_by") or None, context.form.text("to")
     person = await changes.assign(context.workspace, conversation_id, context.me.user_id, to, held_by=held_by)
     context.entry.detail = person.email
-    return again(context, conversation_id, f"Assigned to {person.called}.")
+    return f"Assigned to {person.called}."
 
 
 @action("/inbox/{conversation_id}/snooze", role="agent", shown_on=inbox, audit="conversation.snoozed")
-async def snooze(context: PageContext, conversation_id: str) -> PageResponse:
+async def snooze(context: PageContext, conversation_id: str) -> None:
     """Put it away for a while."""
     until = snoozing.until(context.form)
     context.entry.detail = clock.iso(until)
     await due.snooze(context.workspace, conversation_id, context.me.user_id, until)
-    return again(context, conversation_id)
 
 
 @action("/inbox/{conversation_id}/typing", role="agent")
@@ -134,7 +131,7 @@ async def mark_seen(context: PageContext, conversation_id: str) -> PageResponse:
 
 
 @action("/inbox/{conversation_id}/{operation}", role="agent", shown_on=inbox)
-async def do(context: PageContext, conversation_id: str, operation: str) -> PageResponse:
+async def do(context: PageContext, conversation_id: str, operation: str) -> None:
     if operation not in _OPERATIONS:
         raise Invalid(f"A conversation can be: {', '.join(_OPERATIONS)}.")
     back = await bots.session(context.workspace, conversation_id) if operation == "give-back" else None
@@ -143,12 +140,6 @@ async def do(context: PageContext, conversation_id: str, operation: str) -> Page
             await runtime.hand_back(back, context.me.user_id)
         else:
             await _OPERATIONS[operation](context.workspace, conversation_id, context.me.user_id)
-    return again(context, conversation_id)
-
-
-def again(context: PageContext, conversation_id: str, flash: str = "") -> PageResponse:
-    """Return to the conversation, with the filters that were in the address."""
-    return context.redirect(context.link("/inbox", c=conversation_id, say=""), flash)
 
 
 def _wanted(context: PageContext) -> threads.Wanted:

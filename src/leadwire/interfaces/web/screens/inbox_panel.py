@@ -15,37 +15,33 @@ from leadwire.interfaces.web.screens.leads import save
 
 
 @action("/inbox/{conversation_id}/note", role="agent", shown_on=inbox.inbox)
-async def note(context: PageContext, conversation_id: str) -> PageResponse:
+async def note(context: PageContext, conversation_id: str) -> None:
     """A note for colleagues; those whom it mentions are told."""
     content = context.form.raw("note")
     await notices.note(context.workspace, conversation_id, context.me.user_id, content, context.me.email)
-    return inbox.again(context, conversation_id)
 
 
 @action("/inbox/{conversation_id}/tag", role="agent", shown_on=inbox.inbox)
-async def tag(context: PageContext, conversation_id: str) -> PageResponse:
+async def tag(context: PageContext, conversation_id: str) -> None:
     await changes.tag(context.workspace, conversation_id, context.form.text("add"))
-    return inbox.again(context, conversation_id)
 
 
 @action("/inbox/{conversation_id}/untag", role="agent", shown_on=inbox.inbox)
-async def untag(context: PageContext, conversation_id: str) -> PageResponse:
+async def untag(context: PageContext, conversation_id: str) -> None:
     await changes.untag(context.workspace, conversation_id, context.form.raw("remove"))
-    return inbox.again(context, conversation_id)
 
 
 @action("/inbox/{conversation_id}/lead", role="agent", shown_on=inbox.inbox, audit="lead.updated")
-async def edit_lead(context: PageContext, conversation_id: str) -> PageResponse:
+async def edit_lead(context: PageContext, conversation_id: str) -> None:
     """Correct how to reach the visitor."""
     conversation = await reads.detail(context.workspace, conversation_id)
     if conversation.lead is None:
         raise NotFound("This visitor is no lead yet.")
     await save(context, conversation.lead.id, lead_form.contact(context.form, conversation.lead))
-    return inbox.again(context, conversation_id)
 
 
 @action("/inbox/{conversation_id}/new-lead", role="agent", shown_on=inbox.inbox, audit="lead.captured")
-async def add_lead(context: PageContext, conversation_id: str) -> PageResponse:
+async def add_lead(context: PageContext, conversation_id: str) -> str:
     """Make a lead of a visitor who has said how to reach them, as the flow would."""
     if (await reads.detail(context.workspace, conversation_id)).lead is not None:
         raise Conflict("This visitor is a lead already.", code="lead_known")
@@ -53,11 +49,10 @@ async def add_lead(context: PageContext, conversation_id: str) -> PageResponse:
     lead = await conversations.capture_lead(context.workspace, conversation_id, body.fields(values, LeadPatch))
     context.entry.subject, context.entry.detail = lead.id, conversation_id
     if lead.conversation_id == conversation_id:
-        return inbox.again(context, conversation_id, "The visitor is a lead now.")
-    word = (
+        return "The visitor is a lead now."
+    return (
         "This address belongs to a lead that was known already. The conversation is theirs now; what was known stays."
     )
-    return inbox.again(context, conversation_id, word)
 
 
 @screen("/inbox/replies", role="agent")
@@ -66,14 +61,14 @@ async def saved_replies(context: PageContext) -> PageResponse:
 
 
 @action("/inbox/replies", role="agent", shown_on=saved_replies, audit="saved_reply.added")
-async def add_reply(context: PageContext) -> PageResponse:
+async def add_reply(context: PageContext) -> str:
     """Another saved reply, for everybody who answers visitors."""
     context.entry.detail = name = context.form.text("name")
     context.entry.subject = await changes.add_reply(context.workspace, name, context.form.raw("content"))
-    return context.redirect("/inbox/replies", f"“{name}” is in the inbox now.")
+    return f"“{name}” is in the inbox now."
 
 
 @action("/inbox/replies/{reply_id}/remove", role="agent", shown_on=saved_replies, audit="saved_reply.removed")
-async def remove_reply(context: PageContext, reply_id: str) -> PageResponse:
+async def remove_reply(context: PageContext, reply_id: str) -> str:
     context.entry.detail = name = await changes.remove_reply(context.workspace, reply_id)
-    return context.redirect("/inbox/replies", f"“{name}” is removed.")
+    return f"“{name}” is removed."

@@ -22,10 +22,9 @@ _ALL: Final = LeadSearch()
 
 
 @action("/leads/columns", role="viewer", shown_on=listed.leads)
-async def columns(context: PageContext) -> PageResponse:
+async def columns(context: PageContext) -> None:
     """Which custom fields this person sees."""
     await views.choose_columns(context.workspace, context.me.user_id, context.form.all("column"))
-    return context.redirect(context.link("/leads", view=""))
 
 
 @action("/leads/views", role="agent", shown_on=listed.leads, audit="lead_view.saved")
@@ -41,20 +40,18 @@ async def save_view(context: PageContext) -> PageResponse:
 
 
 @action("/leads/views/{view_id}/remove", role="agent", shown_on=listed.leads, audit="lead_view.removed")
-async def remove_view(context: PageContext, view_id: str) -> PageResponse:
+async def remove_view(context: PageContext, view_id: str) -> str:
     shared = context.may("admin")
-    name = await views.remove(context.workspace, context.me.user_id, view_id, shared=shared)
-    context.entry.detail = name
-    return context.redirect("/leads", f"{name} is removed.")
+    context.entry.detail = name = await views.remove(context.workspace, context.me.user_id, view_id, shared=shared)
+    return f"{name} is removed."
 
 
 @action("/leads/{lead_id}/field", role="agent", shown_on=listed.leads, audit="lead.updated")
-async def edit_field(context: PageContext, lead_id: str) -> PageResponse:
+async def edit_field(context: PageContext, lead_id: str) -> None:
     """One cell of the list, unless somebody else was quicker."""
     form, field = context.form, context.form.text("field")
     context.entry.detail = f"custom_fields: {field}"
     await leads_changes.edit_field(context.workspace, lead_id, field, form.text("was"), form.text("value"))
-    return context.redirect(context.link("/leads"))
 
 
 @action("/leads/bulk", role="agent", shown_on=listed.leads, audit="leads.set")
@@ -104,6 +101,5 @@ async def bulk_live(context: PageContext, bulk_id: str) -> PageResponse:
 
 
 @action("/leads/bulk/{bulk_id}/cancel", role="agent", shown_on=bulk, audit="leads.cancelled")
-async def cancel(context: PageContext, bulk_id: str) -> PageResponse:
+async def cancel(context: PageContext, bulk_id: str) -> None:
     await changes.cancel(context.workspace, context.me.user_id, bulk_id, others=context.may("admin"))
-    return context.redirect(f"/leads/bulk/{bulk_id}")

@@ -102,12 +102,11 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
 
 
 @action("/leads/{lead_id}", role="agent", shown_on=lead, audit="lead.updated")
-async def edit(context: PageContext, lead_id: str) -> PageResponse:
+async def edit(context: PageContext, lead_id: str) -> str:
     """Other values; refused when somebody else was quicker."""
     before = await reads.stored(context.workspace, lead_id)
     after = await save(context, lead_id, lead_form.patch(context.form, before.lead))
-    word = "Saved." if after.version != before.version else "Nothing was different."
-    return context.redirect(f"/leads/{lead_id}", word)
+    return "Saved." if after.version != before.version else "Nothing was different."
 
 
 async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLead:
@@ -132,11 +131,11 @@ async def erase(context: PageContext, lead_id: str) -> PageResponse:
 
 
 @action("/leads/{lead_id}/consents/{consent_id}/withdraw", role="agent", shown_on=lead, audit="lead.consent_withdrawn")
-async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) -> PageResponse:
+async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) -> str:
     """The person has said that they do not consent any more."""
     context.entry.detail = consent_id
     await visitor_sessions.withdraw_consent(context.workspace, lead_id, consent_id, context.me.user_id)
-    return context.redirect(f"/leads/{lead_id}", "The withdrawal is recorded.")
+    return "The withdrawal is recorded."
 
 
 async def _actors(workspace: str) -> dict[str, str]:

@@ -22,18 +22,18 @@ _ADDRESSES: Final = "/notices"
 
 
 @action("/account/notices", role="viewer", shown_on=account.account, audit="user.notices_changed")
-async def choose(context: PageContext) -> PageResponse:
+async def choose(context: PageContext) -> str:
     kinds = context.form.all("kind")
     context.entry.subject, context.entry.detail = context.me.user_id, " ".join(kinds) or "none"
     await changes.choose(context.workspace, context.me.user_id, kinds)
-    return context.redirect("/account", "Your choice of mails is saved.")
+    return "Your choice of mails is saved."
 
 
 @action("/inbox/{conversation_id}/transcript", role="agent", shown_on=inbox.inbox, audit="conversation.transcript_sent")
-async def send_transcript(context: PageContext, conversation_id: str) -> PageResponse:
+async def send_transcript(context: PageContext, conversation_id: str) -> str:
     """Mail its visitor a link to the conversation."""
     await transcript.send(context.workspace, conversation_id)
-    return context.redirect(f"/inbox?c={conversation_id}", "The transcript is on its way.")
+    return "The transcript is on its way."
 
 
 @screen(_ADDRESSES, role="admin")
@@ -44,24 +44,24 @@ async def listed(context: PageContext) -> PageResponse:
 
 
 @action(_ADDRESSES, shown_on=listed, confirmed=True, audit="notice_address.added")
-async def add(context: PageContext) -> PageResponse:
+async def add(context: PageContext) -> str:
     service = context.form.choice("service", SERVICES, "Choose Slack or Teams.")
     kinds = context.form.all("kind")
     address_id, host = await addresses.add(context.workspace, service, context.form.text("url"), kinds)
     context.entry.subject, context.entry.detail = address_id, f"{service} at {host}: {' '.join(kinds)}"
-    return context.redirect(_ADDRESSES, f"{SERVICES[service]} is added. Send a test.")
+    return f"{SERVICES[service]} is added. Send a test."
 
 
 @action(_ADDRESSES + "/{address_id}/test", shown_on=listed)
-async def test(context: PageContext, address_id: str) -> PageResponse:
+async def test(context: PageContext, address_id: str) -> str:
     """Shows what came back."""
-    return context.redirect(_ADDRESSES, await addresses.test(context.workspace, address_id))
+    return await addresses.test(context.workspace, address_id)
 
 
 @action(_ADDRESSES + "/{address_id}/remove", shown_on=listed, audit="notice_address.removed")
-async def remove(context: PageContext, address_id: str) -> PageResponse:
+async def remove(context: PageContext, address_id: str) -> str:
     context.entry.detail = " at ".join(await addresses.remove(context.workspace, address_id))
-    return context.redirect(_ADDRESSES, "The address is removed. Nothing more is sent there.")
+    return "The address is removed. Nothing more is sent there."
 
 
 @get(_PATH)

@@ -68,7 +68,7 @@ async def change_retention(context: PageContext) -> PageResponse:
 
 
 @action("/privacy/erase", shown_on=privacy, confirmed=True, audit="person.erased")
-async def erase_person(context: PageContext) -> PageResponse:
+async def erase_person(context: PageContext) -> str:
     """Everything about whoever has this address is gone, at every bot of the workspace."""
     email = context.form.text("email")
     if not email or context.form.text("confirm").casefold() != email.casefold():
@@ -76,7 +76,7 @@ async def erase_person(context: PageContext) -> PageResponse:
     if not (erased := await changes.erase_person(context.workspace, email)):
         raise wrong("email", "unknown_value", "Nobody here has this address.")
     context.entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
-    return context.redirect("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")
+    return f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}."
 
 
 @action("/leads/{lead_id}/export", shown_on=leads.lead, confirmed=True, download=True, audit="lead.exported")

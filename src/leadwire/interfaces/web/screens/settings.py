@@ -57,18 +57,18 @@ async def roll_key(context: PageContext, key_id: str) -> PageResponse:
 
 
 @action("/keys/{key_id}/networks", shown_on=keys, confirmed=True, audit="api_key.networks_changed")
-async def set_networks(context: PageContext, key_id: str) -> PageResponse:
+async def set_networks(context: PageContext, key_id: str) -> str:
     """From where a key may be used; empty: from anywhere."""
     entries = networks.split(context.form.text("networks"))
     before, allowed = await changes.set_key_networks(context.workspace, key_id, entries)
     context.entry.detail = f"networks: {' '.join(before) or 'any'} -> {' '.join(allowed) or 'any'}"
-    return context.redirect("/keys", "Saved. It takes effect within 5 seconds.")
+    return "Saved. It takes effect within 5 seconds."
 
 
 @action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")
-async def revoke_key(context: PageContext, key_id: str) -> PageResponse:
+async def revoke_key(context: PageContext, key_id: str) -> str:
     await changes.revoke_key(context.workspace, key_id)
-    return context.redirect("/keys", "The key is revoked. It stops working within 5 seconds.")
+    return "The key is revoked. It stops working within 5 seconds."
 
 
 def _lives() -> dict[str, str]:
@@ -131,10 +131,10 @@ async def instance(context: PageContext) -> PageResponse:
 
 
 @action("/system/jobs/retry", role="operator", shown_on=instance)
-async def retry_jobs(context: PageContext) -> PageResponse:
+async def retry_jobs(context: PageContext) -> str:
     """Let the jobs of a kind that have failed be tried again now."""
     count = await jobs.retry(context.form.text("kind"))
-    return context.redirect("/system", f"{count} {'job is' if count == 1 else 'jobs are'} tried again now.")
+    return f"{count} {'job is' if count == 1 else 'jobs are'} tried again now."
 
 
 @screen("/system/ledger", role="operator")
@@ -153,10 +153,9 @@ async def ledger_live(context: PageContext) -> PageResponse:
 
 
 @action("/system/ledger", role="operator", shown_on=ledger)
-async def check_ledger(context: PageContext) -> PageResponse:
+async def check_ledger(_: PageContext) -> None:
     """A background process makes the check; the page shows it when it is done."""
     await system.ask_for_check()
-    return context.redirect("/system/ledger")
 
 
 @screen("/system/workspaces", role="operator")

@@ -135,25 +135,25 @@ async def add(context: PageContext) -> PageResponse:
 
 
 @action("/single-sign-on-enforced", shown_on=listed, confirmed=True, audit="sso.enforced")
-async def enforce(context: PageContext) -> PageResponse:
+async def enforce(context: PageContext) -> str:
     """Passwords are off, and whoever is signed in by one is out."""
     await changes.enforce(context.workspace, context.me)
-    return context.redirect(PATH, "Passwords are off, except for emergency accounts.")
+    return "Passwords are off, except for emergency accounts."
 
 
 @action("/single-sign-on-enforced/end", shown_on=listed, confirmed=True, audit="sso.passwords_allowed")
-async def end_enforcement(context: PageContext) -> PageResponse:
+async def end_enforcement(context: PageContext) -> str:
     await changes.allow_passwords(context.workspace)
-    return context.redirect(PATH, "Passwords are allowed again.")
+    return "Passwords are allowed again."
 
 
 @action("/single-sign-on-emergency/{user_id}", shown_on=listed, confirmed=True, audit="sso.emergency_account")
-async def set_break_glass(context: PageContext, user_id: str) -> PageResponse:
+async def set_break_glass(context: PageContext, user_id: str) -> str:
     """An admin may sign in by password in any case, or not any more."""
     on = context.form.on("on")
     context.entry.subject = await changes.set_break_glass(context.workspace, user_id, on=on)
     context.entry.detail = "on" if on else "off"
-    return context.redirect(PATH, f"{context.entry.subject} is {'an' if on else 'no'} emergency account{' now' * on}.")
+    return f"{context.entry.subject} is {'an' if on else 'no'} emergency account{' now' * on}."
 
 
 @screen(PATH + "/{provider_id}", role="admin")
@@ -163,7 +163,7 @@ async def provider(context: PageContext, provider_id: str) -> PageResponse:
 
 
 @action(PATH + "/{provider_id}", shown_on=provider, confirmed=True, audit="sso.provider_changed")
-async def configure(context: PageContext, provider_id: str) -> PageResponse:
+async def configure(context: PageContext, provider_id: str) -> str:
     form = context.form
     role: Role | None = form.choice("default_role", ROLES, "Choose a role.") if form.text("default_role") else None
     setup = changes.Setup(
@@ -177,7 +177,7 @@ async def configure(context: PageContext, provider_id: str) -> PageResponse:
         roles=dict(_mapped(line) for line in form.text("roles").splitlines() if line.strip()),
     )
     context.entry.detail = await changes.configure(context.workspace, provider_id, setup)
-    return context.redirect(f"{PATH}/{provider_id}", "Saved. Test it before you tell your team.")
+    return "Saved. Test it before you tell your team."
 
 
 @action(PATH + "/{provider_id}/test", shown_on=provider)

@@ -34,38 +34,38 @@ async def invite(context: PageContext) -> PageResponse:
 
 
 @action("/team/links/{invitation_id}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
-async def withdraw(context: PageContext, invitation_id: str) -> PageResponse:
+async def withdraw(context: PageContext, invitation_id: str) -> str:
     context.entry.subject = await changes.withdraw(context.workspace, invitation_id)
-    return context.redirect("/team", "The link is withdrawn.")
+    return "The link is withdrawn."
 
 
 @action("/team/{user_id}/role", shown_on=team, confirmed=True, audit="user.role_changed")
-async def change_role(context: PageContext, user_id: str) -> PageResponse:
+async def change_role(context: PageContext, user_id: str) -> str:
     """Somebody may do more, or less, from their next click on."""
     role = context.form.choice("role", ROLES, "Choose a role.")
     context.entry.subject, before = await changes.change_role(context.workspace, user_id, role)
     context.entry.detail = f"role: {before} -> {role}"
-    return context.redirect("/team", f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
+    return f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now."
 
 
 @action("/team/{user_id}/remove", shown_on=team, confirmed=True, audit="user.removed")
-async def remove_user(context: PageContext, user_id: str) -> PageResponse:
+async def remove_user(context: PageContext, user_id: str) -> str:
     context.entry.subject = await changes.remove_user(context.workspace, user_id)
-    return context.redirect("/team", f"{context.entry.subject} is signed out and has no account any more.")
+    return f"{context.entry.subject} is signed out and has no account any more."
 
 
 @action("/team/{user_id}/second-factor/remove", shown_on=team, confirmed=True, audit="user.second_factor_removed")
-async def take_off_second_factor(context: PageContext, user_id: str) -> PageResponse:
+async def take_off_second_factor(context: PageContext, user_id: str) -> str:
     """Somebody has lost their phone: their password is enough again."""
     context.entry.subject = await second_factor.remove(context.workspace, user_id)
-    return context.redirect("/team", f"{context.entry.subject} signs in by password alone.")
+    return f"{context.entry.subject} signs in by password alone."
 
 
 @action("/team/mail/lift", shown_on=team, audit="mail.suppression_lifted")
-async def lift(context: PageContext) -> PageResponse:
+async def lift(context: PageContext) -> str:
     context.entry.subject = refused = context.form.text("address")
     await mail_changes.lift(context.workspace, refused)
-    return context.redirect("/team", f"Mail goes to {refused} again.")
+    return f"Mail goes to {refused} again."
 
 
 @screen("/team/networks", role="admin")
@@ -76,19 +76,18 @@ async def allowed(context: PageContext) -> PageResponse:
 
 
 @action("/team/networks", shown_on=allowed, confirmed=True, audit="workspace.networks_changed")
-async def save(context: PageContext) -> PageResponse:
+async def save(context: PageContext) -> str:
     """From the next request on, sessions that exist included."""
     entries, present = networks.split(context.form.text("networks")), client_network.address(context.request.scope)
     now = await workspaces.set_networks(context.workspace, entries, present)
     context.entry.subject = context.workspace
     context.entry.detail = f"networks: {' '.join(context.me.networks) or 'any'} -> {' '.join(now) or 'any'}"
-    word = "Saved. Whoever is elsewhere is refused from now on." if now else "Saved. People may come in from anywhere."
-    return context.redirect("/team/networks", word)
+    return "Saved. Whoever is elsewhere is refused from now on." if now else "Saved. People may come in from anywhere."
 
 
 @action("/account/name", role="viewer", shown_on=account.account, audit="user.renamed")
-async def rename(context: PageContext) -> PageResponse:
+async def rename(context: PageContext) -> str:
     context.entry.subject = context.me.user_id
     name = await changes.rename(context.workspace, context.me.user_id, context.form.text("name"))
     context.entry.detail = name or ""
-    return context.redirect("/account", f"You are {name} here." if name else "You go by your address.")
+    return f"You are {name} here." if name else "You go by your address."

@@ -29,6 +29,7 @@ _ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
 _UNITS: Final = ((86_400, "day"), (3600, "hr."), (60, "min."), (1, "sec."))
 _LASTING: Final = ((172_800, "days"), (3600, "h"), (60, "min"), (0, "s"))
 _MASK: Final = "•" * 8
+_FRAMED: Final = ("bots", "public", "webhooks")  # folders of templates
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -42,8 +43,19 @@ TERMS: Final = msgspec.toml.decode(Path(__file__).with_name("glossary.toml").rea
 
 
 def render(template: str, context: dict[str, Any]) -> str:
-    """The page. Raises jinja2.UndefinedError when the template uses what the screen did not give."""
-    return environment().get_template(template).render(context)
+    """The page. Raises jinja2.UndefinedError when the template uses what the screen did not give.
+
+    A template makes `main`. What is around it is made by a layout, of all that the template has set besides: the layout
+    that it names, else the frame of its folder, else the page with the menu. Around a layout may be another one.
+    """
+    main, layout = "", template
+    while layout:
+        made = environment().get_template(layout).make_module({**context, "main": Markup(main)})  # noqa: S704 - ours
+        main, context = str(made), context | {name: value for name, value in vars(made).items() if name[0] != "_"}
+        folder = layout.partition("/")[0]
+        frame = f"{folder}/frame.html" if folder in _FRAMED else "page.html"
+        layout = context.pop("layout", "page.html" if layout == frame else frame)
+    return main
 
 
 @functools.cache

@@ -153,7 +153,7 @@ async def _password(context: PageContext, *, download: bool) -> PageResponse | N
             return context.redirect(page, word) if download else None
     held = [*context.form.without(FORM_TOKEN).pairs, (PAGE, page)]
     to = _address_of(context.request)
-    return await context.render("public/confirm.html", action=to, held=held, field=PASSWORD, onward=page)
+    return await context.render("confirm.html", action=to, held=held, field=PASSWORD, onward=page)
 
 
 async def _perform(context: PageContext, done: Declared, audit: str, shown_on: Declared | None) -> PageResponse:

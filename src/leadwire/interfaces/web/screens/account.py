@@ -91,7 +91,7 @@ async def confirm(context: PageContext) -> PageResponse:
     """Asks for the password or a passkey again: something secret is about to be shown."""
     onward = security.local(context.form.text("next") or context.query.text("next") or "/")
     return await context.render(
-        "public/confirm.html", action=routes.CONFIRM, held=[("next", onward)], field="password", onward=onward
+        "confirm.html", action=routes.CONFIRM, held=[("next", onward)], field="password", onward=onward
     )
 
 

@@ -21,7 +21,7 @@ async def bots(context: PageContext) -> PageResponse:
     """Every bot, how it did lately, and the form for a new one."""
     counts = await figures.by_bot(context.workspace, (clock.now() - _COUNTED).date())
     listed = await reads.listed(context.workspace)
-    return await context.render("bots/list.html", bots=listed, counts=counts, shipped=library.NAMES)
+    return await context.render("bots.html", bots=listed, counts=counts, shipped=library.NAMES)
 
 
 @action("/bots", shown_on=bots)

@@ -1,17 +1,29 @@
-"""What pages that anybody may open share: their form, where it was sent from, what a passkey answered, and the session
+"""Pages that anybody may open, and the forms on them: how they are declared, what a passkey answered, and the session
 that may follow.
+
+    @open_page("/forgot-password")
+    async def forgot(visit: Visit) -> PageResponse: ...
+
+    @open_form("/forgot-password", shown_on=forgot.body)
+    async def forgotten(visit: Visit) -> PageResponse: ...
+
+When a form is refused, the page it is `shown_on` is rendered again, with the refusal; what is not there is an error.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from litestar import Request, Response
+from litestar.handlers import HTTPRouteHandler
+from msgspec import Struct
 
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.passkeys import PATIENCE, Answer, Site
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.errors import DomainError, Forbidden
+from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
+from leadwire.interfaces.http.routes import get, post
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageResponse, address, redirect, render_page
 
@@ -20,9 +32,70 @@ CREDENTIAL: Final = "passkey"
 """The field with what a passkey answered."""
 
 
-def form_page(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> PageResponse:
-    """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
-    return render_page(request, template, values, refusal=refusal)
+class Visit(Struct):
+    """A request by anybody, with the form that was sent, or else the query."""
+
+    request: Asked
+    form: forms.Form
+    refusal: DomainError | None = None
+
+    @property
+    def onward(self) -> str:
+        """Where a sign-in leads."""
+        return security.local(self.form.text("next") or "/")
+
+    @property
+    def token(self) -> str:
+        """What a link has in its path."""
+        token: str = self.request.path_params["token"]
+        return token
+
+    def render(self, template: str, **values: object) -> PageResponse:
+        """Render a page; after a refusal it has the refusal's status and headers."""
+        return render_page(self.request, template, values, refusal=self.refusal)
+
+
+Body = Callable[[Visit], Awaitable[PageResponse]]
+
+
+class Open(Struct, eq=False):
+    """A page or a form that anybody may ask for."""
+
+    body: Body
+    handler: HTTPRouteHandler
+
+
+def open_page(path: str) -> Callable[[Body], Open]:
+    """A page."""
+
+    def declare(body: Body) -> Open:
+        async def handler(request: Request[Any, Any, Any]) -> PageResponse:
+            return await body(Visit(request, forms.parsed(request.scope["query_string"])))
+
+        return Open(body, get(path, name=f"open page {path}")(handler))
+
+    return declare
+
+
+def open_form(path: str, shown_on: Body) -> Callable[[Body], Open]:
+    """A form, which no other site may send."""
+
+    def declare(body: Body) -> Open:
+        async def handler(request: Request[Any, Any, Any]) -> PageResponse:
+            if not security.same_origin(request.headers):
+                raise Forbidden("This request came from another site.")
+            visit = Visit(request, await forms.read(request))
+            try:
+                return await body(visit)
+            except NotFound:
+                raise
+            except DomainError as refusal:
+                visit.refusal = refusal
+                return await shown_on(visit)
+
+        return Open(body, post(path, name=f"open form {path}")(handler))
+
+    return declare
 
 
 async def go_on(request: Asked, token: str, onward: str) -> PageResponse:
@@ -43,13 +116,6 @@ async def signed_in(request: Asked) -> Person | None:
 def browser(request: Asked) -> Browser:
     """Return what the request comes from."""
     return Browser(address(request), request.headers.get("user-agent", ""), security.browser_mark(request))
-
-
-async def sent_form(request: Asked) -> forms.Form:
-    """Return the form that was sent. Raise Forbidden when another site sent it."""
-    if not security.same_origin(request.headers):
-        raise Forbidden("This request came from another site.")
-    return await forms.read(request)
 
 
 def site(request: Asked) -> Site:

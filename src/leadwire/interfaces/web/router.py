@@ -12,15 +12,16 @@ from leadwire.infrastructure.errors import DomainError, Unavailable
 from leadwire.interfaces.http import assets, problems
 from leadwire.interfaces.web import screens
 from leadwire.interfaces.web.page_context import render_page
+from leadwire.interfaces.web.public_pages import Open
 from leadwire.interfaces.web.routes import Declared
-from leadwire.interfaces.web.screens import account, addresses, mail, notices, single_sign_on
 
 _MODULES: Final = [
     importlib.import_module(f"{screens.__name__}.{m.name}") for m in pkgutil.iter_modules(screens.__path__)
 ]
 _PROGRAMS: Final = ("/v1/", "/widget/", "/receiver/", "/health/", "/schema", "/metrics")  # never get a page
 
-DECLARED: Final = [value for module in _MODULES for value in vars(module).values() if isinstance(value, Declared)]
+_VALUES: Final = [value for module in _MODULES for value in vars(module).values()]
+DECLARED: Final = [value for value in _VALUES if isinstance(value, Declared)]
 _PARTS: Final = ("/live", "/options", "/config", "/csv", "/trial")  # what pages ask for
 PAGES: Final = [
     declared.path
@@ -31,9 +32,10 @@ PAGES: Final = [
 
 
 def handlers() -> list[HTTPRouteHandler]:
-    """Every screen and action."""
-    open_to_all = (*account.OPEN, *addresses.OPEN, *mail.OPEN, *notices.OPEN, *single_sign_on.OPEN)
-    return [assets.asset, *open_to_all, *(declared.handler for declared in DECLARED)]
+    """Every screen and action, and what anybody may open: `ops/tenants/routes.py` lists it, with the reason."""
+    open_to_all = [value.handler if isinstance(value, Open) else value for value in _VALUES]
+    handlers = [value for value in open_to_all if isinstance(value, HTTPRouteHandler)]
+    return [assets.asset, *handlers, *(declared.handler for declared in DECLARED)]
 
 
 def error_response(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]:

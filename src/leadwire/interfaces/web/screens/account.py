@@ -1,11 +1,6 @@
 """Sign in, sign out, the one-time link to an account, confirming that it is you; and one's own account."""
 
-from collections.abc import Awaitable
-from typing import Final
-
 import segno
-from litestar import HttpMethod, route
-from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
 from leadwire.domain.accounts import networks, reads
@@ -13,43 +8,54 @@ from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in import changes as accounts
 from leadwire.domain.accounts.sign_in.changes import passkeys, second_factor, sessions
 from leadwire.domain.notices import reads as notices
-from leadwire.infrastructure.errors import Conflict, DomainError, NotFound
+from leadwire.infrastructure.errors import Conflict
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import public_pages as public
 from leadwire.interfaces.web import routes, security
-from leadwire.interfaces.web.forms import Form, parsed
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
+from leadwire.interfaces.web.public_pages import Visit, open_form, open_page
 from leadwire.interfaces.web.routes import action, check_again, screen
 
 
-@get(routes.SIGN_IN)
-async def sign_in(request: public.Asked) -> PageResponse:
+@open_page(routes.SIGN_IN)
+async def sign_in(visit: Visit) -> PageResponse:
     """The form. Who is signed in already goes on, unless they have an invitation."""
-    query, me = parsed(request.scope["query_string"]), await public.signed_in(request)
-    if not query.text("join") and me and networks.allow(client_network.address(request.scope), me.networks):
-        return redirect(_onward(query))
-    return await _sign_in_form(request, query)
+    join, me = visit.form.text("join"), await public.signed_in(visit.request)
+    here = client_network.address(visit.request.scope)
+    if not visit.refusal and not join and me and networks.allow(here, me.networks):
+        return redirect(visit.onward)
+    offer = await reads.offer(join) if join else None
+    email = visit.form.text("email") or (offer["email"] if offer else "") or ""
+    values = {"onward": visit.onward, "email": email, "join": join, "offer": offer, "changed": False}
+    return visit.render("public/sign_in.html", **values)
 
 
-@route(routes.SIGN_IN, http_method=HttpMethod.POST, status_code=200)
-async def signed_in(request: public.Asked) -> PageResponse:
+@open_form(routes.SIGN_IN, shown_on=sign_in.body)
+async def signed_in(visit: Visit) -> PageResponse:
     """A new session, or the question for the second factor."""
-    form = await public.sent_form(request)
-    login = form.raw("password"), public.browser(request), form.text("join")
-    try:
-        token, code_wanted = await accounts.sign_in(form.text("email"), *login)
-    except DomainError as refusal:
-        return await _sign_in_form(request, form, refusal)
-    return _code_form(request, form, token) if code_wanted else await public.go_on(request, token, _onward(form))
+    form, browser = visit.form, public.browser(visit.request)
+    login = form.text("email"), form.raw("password"), browser, form.text("join")
+    token, code_wanted = await accounts.sign_in(*login)
+    return _code_form(visit, token) if code_wanted else await public.go_on(visit.request, token, visit.onward)
 
 
-@route(routes.CODE, http_method=HttpMethod.POST, status_code=200)
-async def code_given(request: public.Asked) -> PageResponse:
+async def _ask_again(visit: Visit) -> PageResponse:
+    """For the second factor where there is a ticket of the password, else for the password."""
+    ticket = visit.form.text("ticket")
+    return _code_form(visit, ticket) if ticket else await sign_in.body(visit)
+
+
+def _code_form(visit: Visit, ticket: str) -> PageResponse:
+    return visit.render("public/code.html", onward=visit.onward, ticket=ticket, join=visit.form.text("join"))
+
+
+@open_form(routes.CODE, shown_on=_ask_again)
+async def code_given(visit: Visit) -> PageResponse:
     """A new session, after the password and the code."""
-    form = await public.sent_form(request)
-    code = form.text("ticket"), form.text("code")
-    return await _finish(request, form, accounts.give_code(*code, public.browser(request), form.text("join")))
+    code, browser = (visit.form.text("ticket"), visit.form.text("code")), public.browser(visit.request)
+    token = await accounts.give_code(*code, browser, visit.form.text("join"))
+    return await public.go_on(visit.request, token, visit.onward)
 
 
 @get(routes.PASSKEY)
@@ -58,32 +64,29 @@ async def challenge(request: public.Asked) -> PageResponse:
     return public.options_response(request, *passkeys.request_options(public.site(request)))
 
 
-@route(routes.PASSKEY, http_method=HttpMethod.POST, status_code=200)
-async def passkey_given(request: public.Asked) -> PageResponse:
+@open_form(routes.PASSKEY, shown_on=_ask_again)
+async def passkey_given(visit: Visit) -> PageResponse:
     """A new session, by a passkey alone or after the password."""
-    form = await public.sent_form(request)
-    answer = public.answer(request, form.raw(public.CREDENTIAL)), form.text("ticket")
-    return await _finish(request, form, accounts.give_passkey(*answer, public.browser(request), form.text("join")))
+    form, browser = visit.form, public.browser(visit.request)
+    answer = public.answer(visit.request, form.raw(public.CREDENTIAL)), form.text("ticket")
+    token = await accounts.give_passkey(*answer, browser, form.text("join"))
+    return await public.go_on(visit.request, token, visit.onward)
 
 
-@get("/join/{token:str}")
-async def join(request: public.Asked) -> PageResponse:
+@open_page("/join/{token:str}")
+async def join(visit: Visit) -> PageResponse:
     """What a one-time link leads to."""
-    return await _join_form(request)
+    email, name = visit.form.text("email"), visit.form.text("name")
+    offer, me = await reads.offer(visit.token), await public.signed_in(visit.request)
+    return visit.render("public/join.html", offer=offer, email=email, name=name, token=visit.token, me=me)
 
 
-@route("/join/{token:str}", http_method=HttpMethod.POST, status_code=200)
-async def joined(request: public.Asked) -> PageResponse:
+@open_form("/join/{token:str}", shown_on=join.body)
+async def joined(visit: Visit) -> PageResponse:
     """The account is made, its owner signed in."""
-    form, offered = await public.sent_form(request), request.path_params["token"]
-    login = form.raw("password"), public.browser(request), form.text("name")
-    try:
-        token = await team.accept(offered, form.text("email"), *login)
-    except NotFound:
-        raise
-    except DomainError as refusal:
-        return await _join_form(request, refusal, email=form.text("email"), name=form.text("name"))
-    return await public.go_on(request, token, "/")
+    form, browser = visit.form, public.browser(visit.request)
+    token = await team.accept(visit.token, form.text("email"), form.raw("password"), browser, form.text("name"))
+    return await public.go_on(visit.request, token, "/")
 
 
 @screen(routes.CONFIRM)
@@ -210,38 +213,3 @@ def _login(context: PageContext) -> str:
     if context.me.provider:
         raise Conflict("You signed in through a provider, which asks for what it asks for. Sign in by password first.")
     return context.me.login_id
-
-
-def _onward(form: Form) -> str:
-    return security.local(form.text("next") or "/")
-
-
-async def _finish(request: public.Asked, form: Form, signing_in: Awaitable[str]) -> PageResponse:
-    """Go on under the new session, or ask again: with a ticket of the password for the second factor."""
-    try:
-        return await public.go_on(request, await signing_in, _onward(form))
-    except DomainError as refusal:
-        ticket = form.text("ticket")
-        return _code_form(request, form, ticket, refusal) if ticket else await _sign_in_form(request, form, refusal)
-
-
-def _code_form(request: public.Asked, form: Form, ticket: str, refusal: DomainError | None = None) -> PageResponse:
-    values = {"onward": _onward(form), "ticket": ticket, "join": form.text("join")}
-    return public.form_page(request, "public/code.html", refusal, **values)
-
-
-async def _sign_in_form(request: public.Asked, form: Form, refusal: DomainError | None = None) -> PageResponse:
-    offer = await reads.offer(form.text("join")) if form.text("join") else None
-    email = form.text("email") or (offer["email"] if offer else "") or ""
-    values = {"onward": _onward(form), "email": email, "join": form.text("join"), "offer": offer, "changed": False}
-    return public.form_page(request, "public/sign_in.html", refusal, **values)
-
-
-async def _join_form(request: public.Asked, refusal: DomainError | None = None, **said: str) -> PageResponse:
-    token, me = request.path_params["token"], await public.signed_in(request)
-    values = {"offer": await reads.offer(token), "email": "", "name": "", "token": token, "me": me, **said}
-    return public.form_page(request, "public/join.html", refusal, **values)
-
-
-OPEN: Final[list[HTTPRouteHandler]] = [sign_in, signed_in, code_given, challenge, passkey_given, join, joined]
-"""The only pages that anybody may open."""

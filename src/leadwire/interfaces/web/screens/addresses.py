@@ -5,7 +5,6 @@ Anybody may read both.
 from typing import Any, Final
 
 from litestar import Request, Response
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
 from leadwire.domain.webhooks import reads
@@ -46,7 +45,3 @@ def _addresses() -> list[str]:
     if not (networks := settings.get().egress_addresses):
         raise NotFound("Whoever runs this instance has not said which addresses it sends from.")
     return [str(network.network_address) if network.num_addresses == 1 else str(network) for network in networks]
-
-
-OPEN: Final[list[HTTPRouteHandler]] = [page, file, public_keys]
-"""Pages that anybody may open."""

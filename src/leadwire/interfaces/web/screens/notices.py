@@ -4,14 +4,13 @@ addresses at Slack and Teams.
 
 from typing import Any, Final
 
-from litestar import HttpMethod, Request, route
-from litestar.handlers import HTTPRouteHandler
+from litestar import Request
 
 from leadwire.domain.notices import changes, links, reads
 from leadwire.domain.notices.changes import addresses, transcript
 from leadwire.domain.notices.schema import OFFERS, SERVICES, TO_ADDRESSES
 from leadwire.infrastructure.errors import Forbidden
-from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.http.routes import get, post
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, render_page
 from leadwire.interfaces.web.routes import action, screen
@@ -71,7 +70,7 @@ async def unsubscribe(request: Request[Any, Any, Any]) -> PageResponse:
     return render_page(request, "public/unsubscribe.html", {"title": OFFERS[kind].title, "done": False})
 
 
-@route(_PATH, http_method=HttpMethod.POST, status_code=200)
+@post(_PATH)
 async def unsubscribed(request: Request[Any, Any, Any]) -> PageResponse:
     """The button, and the one click of RFC 8058: the link says it all, so the body is not read."""
     if not security.same_origin(request.headers):
@@ -86,7 +85,3 @@ async def read_transcript(request: Request[Any, Any, Any]) -> PageResponse:
     """Text only: what a visitor typed may be an address, also where the bot repeats it."""
     said = await reads.transcript(request.path_params["token"])
     return render_page(request, "public/transcript.html", said)
-
-
-OPEN: Final[list[HTTPRouteHandler]] = [unsubscribe, unsubscribed, read_transcript]
-"""What mail programs and readers open without a sign-in."""

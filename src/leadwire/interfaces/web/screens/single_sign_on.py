@@ -4,7 +4,6 @@ import logging
 from typing import Final
 
 from litestar import HttpMethod, Response, route
-from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.accounts.schema import ROLES, Role
@@ -19,10 +18,10 @@ from leadwire.infrastructure.errors import DomainError, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.middleware import set_workspace
-from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.http.routes import post
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
-from leadwire.interfaces.web.public_pages import Asked, browser, go_on, sent_form, signed_in
+from leadwire.interfaces.web.public_pages import Asked, Visit, browser, go_on, open_form, open_page, signed_in
 from leadwire.interfaces.web.routes import action, screen
 
 FIND: Final = "/sign-in/sso"
@@ -31,20 +30,17 @@ _CALLS: Final = RateLimit("sso", 1200, window=300)  # for an address: a whole of
 _TESTS: Final = RateLimit("sso-test", 30, window=300)
 
 
-@get(FIND)
-async def find(request: Asked) -> PageResponse:
+@open_page(FIND)
+async def find(visit: Visit) -> PageResponse:
     """Asks for the e-mail address, which tells the provider."""
-    onward = security.local(request.query_params.get("next", "/"))
-    return render_page(request, "public/sso.html", {"onward": onward, "email": "", "found": None})
+    return visit.render("public/sso.html", onward=visit.onward, email="", found=None)
 
 
-@route(FIND, http_method=HttpMethod.POST, status_code=200)
-async def found(request: Asked) -> PageResponse:
+@open_form(FIND, shown_on=find.body)
+async def found(visit: Visit) -> PageResponse:
     """Links to the providers. Links, because a form must not lead to another site."""
-    form = await sent_form(request)
-    onward, email = security.local(form.text("next") or "/"), form.text("email")
-    values = {"onward": onward, "email": email, "found": await reads.for_email(email)}
-    return render_page(request, "public/sso.html", values)
+    email = visit.form.text("email")
+    return visit.render("public/sso.html", onward=visit.onward, email=email, found=await reads.for_email(email))
 
 
 @route("/sso/{provider_id:str}", http_method=HttpMethod.GET)
@@ -98,7 +94,7 @@ async def come_back(request: Asked) -> PageResponse:
     return response
 
 
-@route("/sso/{provider_id:str}/logout", http_method=HttpMethod.POST, status_code=200)
+@post("/sso/{provider_id:str}/logout")
 async def logged_out(request: Asked) -> Response[None]:
     """A provider tells that somebody has signed out there (OpenID Connect Back-Channel Logout 1.0)."""
     await _count(request)
@@ -234,7 +230,3 @@ def _mapped(line: str) -> tuple[str, Role]:
         if value.strip() and role.strip() == choice:
             return value.strip(), choice
     raise forms.wrong("roles", "wrong_value", "One a line: value = admin, agent or viewer.")
-
-
-OPEN: Final[list[HTTPRouteHandler]] = [find, found, begin, come_back, logged_out]
-"""Pages that anybody may open."""

@@ -78,7 +78,7 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
     event = re.search(rf"/deliveries/(evt_\w+)/{made.id}", page)[1]
     page = await admin.open(f"/deliveries/{event}/{made.id}")
     assert "Your server returned an error (500)" in page
-    assert page.count('<span class="status s5">500</span>') == 4
+    assert page.count('<span class="status bad">500</span>') == 4
     assert "all attempts are used up" in page
 
     page = await admin.open("/dead-letters?outcome=http_5xx")

@@ -7,6 +7,7 @@ import hmac
 from pathlib import Path
 from typing import Any, Final
 
+import jinja2
 from litestar import Request, Response
 from litestar.handlers import HTTPRouteHandler
 
@@ -15,11 +16,12 @@ from leadwire.domain.mail.compose import Content
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.web import security
+from leadwire.interfaces.web import rendering, security
 from leadwire.interfaces.web.page_context import HTML, PageResponse, render_page
 from leadwire_development.mailbox import path as mailbox_path
 
 Asked = Request[Any, Any, Any]
+rendering.LOADERS.append(jinja2.PackageLoader("leadwire_development", "templates"))
 
 _SHOWN: Final = 100
 _ONE: Final = sql("SELECT kind, data FROM mail WHERE id = :id")

@@ -28,6 +28,7 @@ _DEEPEST: Final = 32
 _ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
 _UNITS: Final = ((86_400, "day"), (3600, "hr."), (60, "min."), (1, "sec."))
 _LASTING: Final = ((172_800, "days"), (3600, "h"), (60, "min"), (0, "s"))
+LOADERS: Final[list[jinja2.BaseLoader]] = [jinja2.PackageLoader("leadwire.interfaces.web", "templates")]
 _MASK: Final = "•" * 8
 _FRAMED: Final = ("bots", "public", "webhooks")  # folders of templates
 
@@ -62,7 +63,7 @@ def render(template: str, context: dict[str, Any]) -> str:
 def environment() -> jinja2.Environment:
     """The one environment, with the filters and functions that every template may use."""
     jinja = jinja2.Environment(
-        loader=jinja2.PackageLoader("leadwire.interfaces.web", "templates"),
+        loader=jinja2.ChoiceLoader(LOADERS),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

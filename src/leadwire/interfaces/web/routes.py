@@ -58,24 +58,29 @@ class Declared(msgspec.Struct, eq=False):
 
     path: str
     role: Needed
-    body: Callable[..., Awaitable[Any]]
     handler: HTTPRouteHandler
     confirmed: bool = False
     """Whether it is an action that asks for the password again."""
+
+
+class Screen(Declared, kw_only=True):
+    """A screen."""
+
+    body: Body
     chosen: str = ""
-    """Of a screen, the field of its address that names what an action was about."""
+    """The field of its address that names what an action was about."""
 
     def address(self, context: PageContext) -> str:
-        """Where the browser finds a screen after an action on it, with the filters that were in the address."""
+        """Where the browser finds it after an action on it, with the filters that were in the address."""
         path = re.sub(r"{(\w+):str}", lambda name: context.path_param(name[1]), self.path)
         return context.link(path, **dict.fromkeys([self.chosen] if self.chosen else [], context.subject))
 
 
-def screen(path: str, role: Needed = "viewer", confirmed: bool = False, chosen: str = "") -> Callable[[Body], Declared]:
+def screen(path: str, role: Needed = "viewer", confirmed: bool = False, chosen: str = "") -> Callable[[Body], Screen]:
     """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
     path = path.replace("}", ":str}")
 
-    def declare(page: Body) -> Declared:
+    def declare(page: Body) -> Screen:
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
             context = await _page_context(request, role, path)
             if isinstance(context, str):
@@ -84,7 +89,7 @@ def screen(path: str, role: Needed = "viewer", confirmed: bool = False, chosen: 
                 return redirect(f"{CONFIRM}?next={quote(_address_of(request))}")
             return await page(context, **_parameters(context, path))
 
-        return Declared(path, role, page, get(path, name=f"screen {path}")(handler), chosen=chosen)
+        return Screen(path, role, get(path, name=f"screen {path}")(handler), body=page, chosen=chosen)
 
     return declare
 
@@ -92,7 +97,7 @@ def screen(path: str, role: Needed = "viewer", confirmed: bool = False, chosen: 
 def action(
     path: str,
     role: Needed = "admin",
-    shown_on: Declared | None = None,
+    shown_on: Screen | None = None,
     confirmed: bool = False,
     audit: str = "",
     largest: int = body.LARGEST,
@@ -118,13 +123,12 @@ def action(
             if not hmac.compare_digest(context.form.text(FORM_TOKEN).encode(), context.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")
             response = await _password(context, download=download) if confirmed else None
-            response = response or await _perform(context, declared, audit, shown_on)
+            response = response or await _perform(context, done, path, audit, shown_on)
             if context.flash:
                 await sessions.update(context.me.session_id, flash=context.flash)
             return response
 
-        declared = Declared(path, role, done, post(path, name=f"action {path}")(handler), confirmed)
-        return declared
+        return Declared(path, role, post(path, name=f"action {path}")(handler), confirmed)
 
     return declare
 
@@ -156,18 +160,16 @@ async def _password(context: PageContext, *, download: bool) -> PageResponse | N
     return await context.render("confirm.html", action=to, held=held, field=PASSWORD, onward=page)
 
 
-async def _perform(context: PageContext, done: Declared, audit: str, shown_on: Declared | None) -> PageResponse:
-    parameters = _parameters(context, done.path)
+async def _perform(context: PageContext, done: Deed, path: str, audit: str, shown_on: Screen | None) -> PageResponse:
     change = context.change(audit, context.subject) if audit else contextlib.nullcontext()
     try:
         async with change:
-            said = await done.body(context, **parameters)
+            said = await done(context, **_parameters(context, path))
     except DomainError as refusal:
         if shown_on is None or not 400 <= refusal.status < 500:
             raise
         context.refusal = refusal
-        page: PageResponse = await shown_on.body(context, **_parameters(context, shown_on.path))
-        return page
+        return await shown_on.body(context, **_parameters(context, shown_on.path))
     if isinstance(said, Response) or shown_on is None:
         return cast(PageResponse, said)
     return context.redirect(shown_on.address(context), said or "")

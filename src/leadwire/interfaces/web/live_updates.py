@@ -30,7 +30,9 @@ _DONE: Final = b"event: done\ndata:\n\n"
 
 _open: Counter[str] = Counter()  # streams by session
 
-Look = Callable[[], Awaitable[tuple[Hashable, bool]]]
+Seen = tuple[Hashable, bool]
+"""What is seen, and whether it has ended."""
+Look = Callable[[], Awaitable[Seen]]
 
 
 def stream(look: Look, session_id: str) -> Response[Any]:

@@ -12,6 +12,7 @@ to say. When it refuses, that screen is rendered again with the refusal and what
 """
 
 import contextlib
+import functools
 import hmac
 import re
 from collections.abc import Awaitable, Callable
@@ -32,12 +33,16 @@ from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.routes import get, post
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.forms import Form
+from leadwire.interfaces.web.live_updates import Seen, stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.public_pages import CREDENTIAL, answer, signed_in
+
+__all__ = ["PageContext", "PageResponse", "action", "live", "screen"]
 
 Needed = Role | Literal["operator"]
 Body = Callable[..., Awaitable[PageResponse]]
 """Takes the context, and the parameters of its path by their names."""
+Glance = Callable[..., Awaitable[Seen]]
 Deed = Callable[..., Awaitable[PageResponse | str | None]]
 """An action's body: returns what the screen that it is shown on says next, if anything, or another response."""
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
@@ -90,6 +95,20 @@ def screen(path: str, role: Needed = "viewer", confirmed: bool = False, chosen: 
             return await page(context, **_parameters(context, path))
 
         return Screen(path, role, get(path, name=f"screen {path}")(handler), body=page, chosen=chosen)
+
+    return declare
+
+
+def live(path: str, role: Needed = "viewer") -> Callable[[Glance], Screen]:
+    """What a page follows. The body looks: the page is told when what it sees is another, and once that has ended."""
+
+    def declare(glance: Glance) -> Screen:
+        async def page(context: PageContext, **parameters: str) -> PageResponse:
+            look = functools.partial(glance, context, **parameters)
+            await look()  # else NotFound would come after the response has begun
+            return stream(look, context.me.session_id)
+
+        return screen(path, role)(page)
 
     return declare
 

@@ -17,8 +17,7 @@ from leadwire.infrastructure import cpu_work
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 
 _NUMBERS: Final = ("x", "y", "greeting_after", "open_after")
 _PATTERNS: Final = ("greeting_pages", "open_pages", "hide_pages")

@@ -11,8 +11,7 @@ from leadwire.domain.bots.flow.parse import LARGEST, checked, read
 from leadwire.domain.bots.schema import BotDetail
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Conflict
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 
 MOST_FLAWS: Final = 50  # shown of a draft
 

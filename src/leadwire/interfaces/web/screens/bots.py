@@ -9,8 +9,7 @@ from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.interfaces.web import flow_changes, security
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 from leadwire.interfaces.web.screens import bot_text, builder
 
 _COUNTED: Final = timedelta(days=30)

@@ -17,8 +17,7 @@ from leadwire.infrastructure import clock, cpu_work
 from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_faults, step_labels
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 from leadwire.interfaces.web.screens import bot_text
 
 _LOOKS_EVERY: Final = 15.0  # seconds between two notes that somebody has the builder open

@@ -6,8 +6,7 @@ from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.interfaces.web.faces import nickname
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 
 
 @screen("/conversations")

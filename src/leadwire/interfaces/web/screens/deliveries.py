@@ -2,7 +2,6 @@
 first, done at a chosen pace, stopped at any time.
 """
 
-from collections.abc import Hashable
 from typing import Final
 
 from msgspec import structs
@@ -13,9 +12,9 @@ from leadwire.infrastructure import clock, ids, settings
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.live_updates import stream
+from leadwire.interfaces.web.live_updates import Seen, stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import action, live, screen
 
 _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
 _STAGES: Final = {
@@ -59,7 +58,7 @@ async def deliveries_live(context: PageContext) -> PageResponse:
     page = await history.page(context.workspace, wanted)
     unfinished = [row.event_id for row in page.rows if row.finished_at is None]
 
-    async def look() -> tuple[Hashable, bool]:
+    async def look() -> Seen:
         states = await reads.states_of(context.workspace, unfinished) if unfinished else {}
         return (await _news(context.workspace, wanted), str(states)), False
 
@@ -112,20 +111,12 @@ async def retry_now(context: PageContext, event_id: str, endpoint_id: str) -> st
     return "The retry is on its way."
 
 
-@screen("/deliveries/{event_id}/{endpoint_id}/live")
-async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
+@live("/deliveries/{event_id}/{endpoint_id}/live")
+async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -> Seen:
     """Tells when something happened to the delivery; a test that is still to be relayed is waited for."""
-
-    async def look() -> tuple[Hashable, bool]:
-        rows = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
-        if not rows:
-            return None, False
-        delivery = rows[0]
-        ended = delivery.finished_at is not None
-        return (delivery.state, delivery.attempts, delivery.generation, len(delivery.history)), ended
-
-    await look()
-    return stream(look, context.me.session_id)
+    for row in await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True):
+        return (row.state, row.attempts, row.generation, len(row.history)), row.finished_at is not None
+    return None, False
 
 
 @screen("/dead-letters")
@@ -151,14 +142,10 @@ async def job(context: PageContext, job_id: str) -> PageResponse:
     return await context.render("webhooks/redrive.html", job=await redrives.one(context.workspace, job_id))
 
 
-@screen("/redrives/{job_id}/live")
-async def job_live(context: PageContext, job_id: str) -> PageResponse:
-    async def look() -> tuple[Hashable, bool]:
-        now = await redrives.one(context.workspace, job_id)
-        return (now.state, now.done), now.state in ("finished", "cancelled")
-
-    await look()
-    return stream(look, context.me.session_id)
+@live("/redrives/{job_id}/live")
+async def job_live(context: PageContext, job_id: str) -> Seen:
+    now = await redrives.one(context.workspace, job_id)
+    return (now.state, now.done), now.state in ("finished", "cancelled")
 
 
 @action("/redrives/{job_id}/{step}", role="agent", shown_on=job, audit="redrive.changed")

@@ -6,8 +6,7 @@ from leadwire.domain.accounts.domains import changes
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.interfaces.web.page_context import PageContext
-from leadwire.interfaces.web.routes import action
+from leadwire.interfaces.web.routes import PageContext, action
 from leadwire.interfaces.web.screens import single_sign_on
 
 _PATH: Final = "/single-sign-on-domains"

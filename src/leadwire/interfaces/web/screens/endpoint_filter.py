@@ -8,8 +8,7 @@ from leadwire.domain.webhooks.filters import Filter
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 
 _HOURS: Final = 24 * 7
 

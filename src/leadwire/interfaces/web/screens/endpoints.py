@@ -22,8 +22,7 @@ from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import Form, wrong
 from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 
 PERIODS: Final = {"24": "24 hours", "168": "7 days"}
 _AWAITED: Final = "1"

@@ -22,8 +22,7 @@ from leadwire.infrastructure.ids import is_id
 from leadwire.interfaces.web import snoozing
 from leadwire.interfaces.web.faces import nickname
 from leadwire.interfaces.web.live_updates import conversation_events
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 
 _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
     "release": changes.release,  # back into the queue

@@ -8,8 +8,7 @@ from leadwire.domain.notices import changes as notices
 from leadwire.infrastructure.errors import Conflict, NotFound
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import lead_form
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 from leadwire.interfaces.web.screens import inbox
 from leadwire.interfaces.web.screens.leads import save
 

@@ -11,9 +11,8 @@ from leadwire.domain.views import changes as views
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.live_updates import Seen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, live, screen
 from leadwire.interfaces.web.screens import leads as listed
 
 _KEPT: Final = ("bot_id", "score_min", "sort", *(f"{key}{n}" for n in ("", 2, 3) for key in ("field", "test", "value")))
@@ -89,15 +88,10 @@ async def bulk(context: PageContext, bulk_id: str) -> PageResponse:
     return await context.render("leads/bulk.html", job=await reads.one(context.workspace, bulk_id), people=people)
 
 
-@screen("/leads/bulk/{bulk_id}/live", role="agent")
-async def bulk_live(context: PageContext, bulk_id: str) -> PageResponse:
-    await reads.one(context.workspace, bulk_id)  # else NotFound would come after the response has begun
-
-    async def look() -> tuple[object, bool]:
-        now = await reads.one(context.workspace, bulk_id)
-        return (now["done"], now["skipped"], now["state"]), now["state"] != "running"
-
-    return stream(look, context.me.session_id)
+@live("/leads/bulk/{bulk_id}/live", role="agent")
+async def bulk_live(context: PageContext, bulk_id: str) -> Seen:
+    now = await reads.one(context.workspace, bulk_id)
+    return (now["done"], now["skipped"], now["state"]), now["state"] != "running"
 
 
 @action("/leads/bulk/{bulk_id}/cancel", role="agent", shown_on=bulk, audit="leads.cancelled")

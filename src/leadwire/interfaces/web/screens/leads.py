@@ -21,8 +21,7 @@ from leadwire.infrastructure import actor, clock
 from leadwire.infrastructure.errors import Invalid, PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 
 _OVERTAKEN: Final = (
     "Somebody changed this lead while you were typing. Your values are still in the form, the present ones beside them:"

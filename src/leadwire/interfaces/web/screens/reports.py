@@ -17,8 +17,7 @@ from leadwire.domain.conversations import figures as conversations
 from leadwire.domain.listing import spreadsheets
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, screen
 from leadwire.interfaces.web.screens.overview import PeriodQuery, period
 
 _FUNNEL: Final[dict[Kind, str]] = {

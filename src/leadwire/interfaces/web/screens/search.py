@@ -9,8 +9,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.search import query as words
 from leadwire.domain.search import reads
 from leadwire.domain.search.query import Kind
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, screen
 
 _OF_ALL: Final = 5  # of each kind, where all are shown
 _OF_ONE: Final = 20

@@ -15,9 +15,8 @@ from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.live_updates import Seen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, live, screen
 
 _PATIENCE: Final = 5.0  # seconds
 _OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_800: "in 7 days"}
@@ -143,13 +142,10 @@ async def ledger(context: PageContext) -> PageResponse:
     return await context.render("system/ledger.html", last=await system.last_check(), begun=await system.begun())
 
 
-@screen("/system/ledger/live", role="operator")
-async def ledger_live(context: PageContext) -> PageResponse:
-    async def look() -> tuple[object, bool]:
-        last = await system.last_check()
-        return last.at, not last.due
-
-    return stream(look, context.me.session_id)
+@live("/system/ledger/live", role="operator")
+async def ledger_live(_: PageContext) -> Seen:
+    last = await system.last_check()
+    return last.at, not last.due
 
 
 @action("/system/ledger", role="operator", shown_on=ledger)

@@ -8,8 +8,7 @@ from leadwire.domain.accounts.sign_in.changes import second_factor
 from leadwire.domain.mail import changes as mail_changes
 from leadwire.domain.mail import reads as mail
 from leadwire.interfaces.http import client_network
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
 from leadwire.interfaces.web.screens import account
 
 

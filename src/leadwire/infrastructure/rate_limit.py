@@ -101,6 +101,11 @@ class RateLimit:
         now = asyncio.get_running_loop().time()
         return self._bucket(caller, now).take(now, self._rate, self._burst)
 
+    async def claim(self, name: str, refusal: str) -> None:
+        """Count one try of `name` at once. Raise RateLimited, with these words, when there was no token left."""
+        if not await self.take_at_once(name):
+            raise RateLimited(refusal, headers={"Retry-After": str(self._window)})
+
     async def reset(self, name: str) -> None:
         """Let `name` have every token again."""
         caller = _hidden(name)

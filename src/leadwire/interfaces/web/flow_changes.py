@@ -68,7 +68,7 @@ def _differences(
         if field.kind == "group":
             yield from _differences(field.fields, _table(was), _table(now), field.name, names, prefix)
         elif field.kind == "rows":
-            yield from _rows(field, _tables(was), _tables(now), names, prefix)
+            yield from _rows(field, fields.rows(was), fields.rows(now), names, prefix)
         else:
             yield label, _said(field, was, names), _said(field, now, names)
 
@@ -96,7 +96,3 @@ def _said(field: Field, value: Any, names: Mapping[str, str]) -> str:
 
 def _table(value: Any) -> Step:
     return value if isinstance(value, dict) else {}
-
-
-def _tables(value: Any) -> list[Step]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

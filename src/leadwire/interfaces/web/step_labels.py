@@ -53,14 +53,10 @@ def listed(inside: str, name: str) -> dict[str, str]:
 
 def answers(steps: Sequence[Step]) -> dict[str, dict[str, str]]:
     """What each question with answers can be compared with, by its variable: the value, and how it is called."""
-    questions = ((variables.name(step), step["options"]) for step in steps if isinstance(step.get("options"), list))
+    questions = {variables.name(step): fields.rows(step["options"]) for step in steps if "options" in step}
     return {
-        name: {
-            str(row.get("value", row["label"])): str(row["label"])
-            for row in rows
-            if isinstance(row, dict) and row.get("label")
-        }
-        for name, rows in questions
+        name: {str(row.get("value", row["label"])): str(row["label"]) for row in rows if row.get("label")}
+        for name, rows in questions.items()
     }
 
 
@@ -128,14 +124,9 @@ def row(inside: Step) -> str:
     if isinstance(title := inside.get("label"), str):
         return title
     when = inside.get("when", {"all": [inside]} if "op" in inside else None)
-    listed = [*_listed(when, "all"), *_listed(when, "any")] if isinstance(when, dict) else []
+    listed = [*fields.rows(when.get("all")), *fields.rows(when.get("any"))] if isinstance(when, dict) else []
     said = [
         f"{test.get('var', '')} {OPERATORS.get(str(test.get('op')), '…')} {fields.shown(test.get('value'))}"
         for test in listed
     ]
     return ", ".join(" ".join(part.split()) for part in said)
-
-
-def _listed(when: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    tests = when.get(name)
-    return [test for test in tests if isinstance(test, dict)] if isinstance(tests, list) else []

@@ -78,13 +78,9 @@ def privacy_page(texts: Sequence[str]) -> str:
 
 def _privacy_links(draft: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The links of the questions for consent, as far as they have their shape."""
-    for node in _tables(draft.get("nodes")):
-        if any("consent" in option for option in _tables(node.get("options"))):
-            yield from _tables(node.get("links"))
-
-
-def _tables(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    for node in fields.rows(draft.get("nodes")):
+        if any("consent" in option for option in fields.rows(node.get("options"))):
+            yield from fields.rows(node.get("links"))
 
 
 def free(stem: str, taken: Collection[str]) -> str:

@@ -103,6 +103,11 @@ def at(step: Step, path: str, *, make: bool = False) -> tuple[Any, str]:
     return inside, last
 
 
+def rows(value: Any) -> list[Step]:
+    """The rows of a list in a draft, where anything may stand in place of the list and of each."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
 def lead(step: Step, way: str, target: str | None) -> None:
     """Let a way on from a step lead to another step, or nowhere. Raise KeyError when there is no such way."""
     inside, name = at(step, way)

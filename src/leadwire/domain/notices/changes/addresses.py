@@ -27,7 +27,7 @@ from leadwire.domain.notices.table import NoticeAddress
 from leadwire.infrastructure import clock, db, ids, jobs, secret_box, settings
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import columns, insert, named
-from leadwire.infrastructure.errors import Conflict, Invalid, RateLimited, invalid_field
+from leadwire.infrastructure.errors import Conflict, Invalid, invalid_field
 from leadwire.infrastructure.jobs import Again, Offer
 from leadwire.infrastructure.rate_limit import RateLimit
 
@@ -78,8 +78,7 @@ async def test(workspace: str, address_id: str) -> str:
     transaction. Raise NotFound, RateLimited; Conflict where it did not arrive.
     """
     row = await _one(workspace, address_id)
-    if not await _TRIES.take_at_once(workspace):
-        raise RateLimited("Too many tests. Wait five minutes.", headers={"Retry-After": "300"})
+    await _TRIES.claim(workspace, "Too many tests. Wait five minutes.")
     status, said = await _send(row, f"A test from {await reads.name(workspace)}\n\nNotices will arrive here.")
     if not _arrived(status):
         raise Conflict(f"The test did not arrive. {said}", code="not_sent")

@@ -186,8 +186,7 @@ async def duplicate(context: PageContext, bot_id: str) -> PageResponse:
 def _offered(steps: list[fields.Step]) -> dict[str, Any]:
     """What the lists of the panel offer."""
     own = sorted({str(step["save_to"]) for step in steps if str(step.get("save_to", "")).startswith("custom_fields.")})
-    rows = [row for step in steps if isinstance(options := step.get("options"), list) for row in options]
-    labels = [str(row.get("value", row.get("label", ""))) for row in rows if isinstance(row, dict)]
+    labels = [str(row.get("value", row.get("label", ""))) for step in steps for row in fields.rows(step.get("options"))]
     return {
         "named_steps": {step["id"]: step_labels.named(step) for step in steps},
         "known": step_labels.known(steps),

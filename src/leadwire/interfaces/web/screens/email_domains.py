@@ -4,7 +4,6 @@ from typing import Final
 
 from leadwire.domain.accounts.domains import changes
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.web.routes import PageContext, action
 from leadwire.interfaces.web.screens import single_sign_on
@@ -22,8 +21,7 @@ async def add(context: PageContext) -> str:
 @action(_PATH + "/{domain_id}/check", shown_on=single_sign_on.listed)
 async def check(context: PageContext, domain_id: str) -> str:
     """Asks the resolver, so what it finds is noted by the change itself."""
-    if not await _CHECKS.take_at_once(context.workspace):
-        raise RateLimited("Too many checks. Wait five minutes.", headers={"Retry-After": "300"})
+    await _CHECKS.claim(context.workspace, "Too many checks. Wait five minutes.")
     domain = await changes.check(context.workspace, domain_id, context.me.email)
     return f"{domain.name} is proven." if domain.state(clock.now()) == "proven" else domain.words
 

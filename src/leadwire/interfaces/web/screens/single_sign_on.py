@@ -14,7 +14,7 @@ from leadwire.domain.accounts.sso import flow as flows
 from leadwire.domain.accounts.sso.changes import sign_in as sso
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.infrastructure import clock, telemetry
-from leadwire.infrastructure.errors import DomainError, RateLimited
+from leadwire.infrastructure.errors import DomainError
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.middleware import set_workspace
@@ -46,7 +46,6 @@ async def found(visit: Visit) -> PageResponse:
 @route("/sso/{provider_id:str}", http_method=HttpMethod.GET)
 async def begin(request: Asked) -> PageResponse:
     """On to the provider; also where a provider's own page of applications leads. With `confirm` to sign in anew."""
-    await _count(request)
     provider = await _provider(request)
     onward, me = security.local(request.query_params.get("next", "/")), await signed_in(request)
     session = me.session_id if me and me.provider == provider.id and "confirm" in request.query_params else ""
@@ -66,7 +65,6 @@ async def begin(request: Asked) -> PageResponse:
 @route("/sso/{provider_id:str}/callback", http_method=HttpMethod.GET)
 async def come_back(request: Asked) -> PageResponse:
     """A new session, or one confirmed; or what was wrong."""
-    await _count(request)
     provider, flow = await _provider(request), None
     try:
         pairs = requests.pairs_of(request.scope["query_string"])
@@ -97,7 +95,6 @@ async def come_back(request: Asked) -> PageResponse:
 @post("/sso/{provider_id:str}/logout")
 async def logged_out(request: Asked) -> Response[None]:
     """A provider tells that somebody has signed out there (OpenID Connect Back-Channel Logout 1.0)."""
-    await _count(request)
     provider = await _provider(request)
     form = await forms.read(request)
     try:
@@ -179,8 +176,7 @@ async def configure(context: PageContext, provider_id: str) -> str:
 @action(PATH + "/{provider_id}/test", shown_on=provider)
 async def test(context: PageContext, provider_id: str) -> PageResponse:
     """Each thing that can be tried out without a person, and what is wrong with it."""
-    if not await _TESTS.take_at_once(context.workspace):
-        raise RateLimited("Too many tests. Wait five minutes.", headers={"Retry-After": "300"})
+    await _TESTS.claim(context.workspace, "Too many tests. Wait five minutes.")
     provider = await reads.one(provider_id, context.workspace)
     tested = await checks.run(provider, _callback(context.request, provider_id))
     return await _shown(context, provider_id, tested)
@@ -193,14 +189,11 @@ async def remove(context: PageContext, provider_id: str) -> PageResponse:
 
 
 async def _provider(request: Asked) -> reads.Provider:
+    """The provider in the path. Raise NotFound, and RateLimited after many requests from one address."""
+    await _CALLS.claim(address(request), "Too many tries. Wait five minutes.")
     provider = await reads.one(request.path_params["provider_id"].replace("\0", ""))
     set_workspace(provider.workspace)
     return provider
-
-
-async def _count(request: Asked) -> None:
-    if not await _CALLS.take_at_once(address(request)):
-        raise RateLimited("Too many tries. Wait five minutes.", headers={"Retry-After": "300"})
 
 
 def _callback(request: Asked, provider_id: str) -> str:

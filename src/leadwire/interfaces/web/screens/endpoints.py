@@ -168,14 +168,15 @@ async def about(context: PageContext, endpoint_id: str, event_id: str) -> object
 @screen("/webhooks/{endpoint_id}/secret", role="admin", confirmed=True)
 async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
     """The secret, the staged one, and what to do with them."""
-    return await reveal(context, await reads.endpoint(context.workspace, endpoint_id), "webhooks/rotation.html")
+    return await reveal(context, await reads.endpoint(context.workspace, endpoint_id))
 
 
-async def reveal(context: PageContext, endpoint: Endpoint, template: str) -> PageResponse:
+async def reveal(context: PageContext, endpoint: Endpoint, *, setup: bool = False) -> PageResponse:
     """A page with the endpoint's secrets, and how a receiver checks with them. That they were looked at is noted."""
     async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
         present, staged = await rotation.reveal(context.workspace, endpoint.id)
-    return await context.render(template, endpoint=endpoint, secret=present, staged=staged, code=samples)
+    values = {"secret": present, "staged": staged, "code": samples, "setup": setup}
+    return await context.render("webhooks/secret.html", endpoint=endpoint, **values)
 
 
 @action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")

@@ -52,7 +52,7 @@ async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
     created = clock.parse(endpoint.created_at)
     if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
         return redirect(f"/webhooks/{endpoint.id}/secret")
-    return await reveal(context, endpoint, "webhooks/secret.html")
+    return await reveal(context, endpoint, setup=True)
 
 
 @screen("/webhooks/{endpoint_id}/setup/test", role="admin")

@@ -1,6 +1,7 @@
 """What the builder calls the kinds of steps and their fields, and what of them it shows at once."""
 
 import functools
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any, Final
 
 from leadwire.domain.bots.builder import fields, variables
 from leadwire.domain.bots.builder.fields import Field, Step
-from leadwire.domain.bots.flow import hours
+from leadwire.domain.bots.flow import hours, nodes
 from leadwire.domain.bots.flow.expressions import DERIVED
 from leadwire.domain.bots.look import LANGUAGES
-from leadwire.interfaces.web import flow_reference
 
 _FILE: Final = Path(__file__).with_suffix(".toml")
+_README: Final = Path(nodes.__file__).with_name("README.md")
+_SECTION: Final = re.compile(r"^##+ ([^\n]+)\n+(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 _WORDS: Final[Mapping[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 STEPS: Final[Mapping[str, str]] = _WORDS["steps"]
 INPUTS: Final[Mapping[str, str]] = _WORDS["inputs"]
@@ -83,10 +85,18 @@ def parts(members: Sequence[Field], values: Step, inside: str) -> tuple[list[Fie
 
 
 @functools.cache
+def reference() -> dict[str, dict[str, str]]:
+    """What the tables in the format's reference say, by the heading and the first column."""
+    tables = {}
+    for heading, section in _SECTION.findall(_README.read_text(encoding="utf-8")):
+        lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+        tables[heading.strip("`")] = {line[0].strip("`"): line[-1] for line in lines[2:]}
+    return tables
+
+
 def hint(kind: str, name: str) -> str:
     """What the reference of the format says of a field."""
-    rows = (row for table in flow_reference.tables() if table.name == kind for row in table.rows)
-    return next((about for field, _, about in rows if field == name), "")
+    return reference().get(kind, {}).get(name, "")
 
 
 def text(step: Step) -> str:

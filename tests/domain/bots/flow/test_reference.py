@@ -13,7 +13,7 @@ from leadwire.domain.bots.flow.nodes import AnyNode, Input, Op
 from leadwire.domain.bots.flow.parse import LARGEST, parse
 from leadwire.domain.conversations.schema import MAX_TEXT
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
-from leadwire.interfaces.web import flow_reference
+from leadwire.interfaces.web import step_labels
 from tests.domain.bots import flow_words
 
 TEXT = (Path(nodes.__file__).parent / "README.md").read_text()
@@ -63,16 +63,15 @@ def test_every_field_is_told():
     ],
 )
 def test_every_operator_input_and_derived_variable_is_told(section, all_there_are):
-    [table] = [one for one in flow_reference.tables() if one.name == section]
-    assert [name for name, _, _ in table.rows] == list(all_there_are)
-    assert rows(section) == [f"| `{name}` | {about} |" for name, _, about in table.rows if about]
+    table = step_labels.reference()[section]
+    assert list(table) == list(all_there_are)
+    assert rows(section) == [f"| `{name}` | {about} |" for name, about in table.items() if about]
 
 
 def test_the_help_of_the_editor_has_every_table():
     parts = {part.name: [one.name for one in part.fields] for part in flow_words.parts()}
-    tables = {table.name: [name for name, _, _ in table.rows] for table in flow_reference.tables()}
+    tables = {name: list(table) for name, table in step_labels.reference().items()}
     assert {name: fields for name, fields in tables.items() if name in parts} == parts
-    assert all(table.about for table in flow_reference.tables())
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """How screens and actions are declared. Denied unless allowed: a session, a role, and for changes a form of ours.
 
-    @screen("/keys", role="admin")
-    async def keys(context: PageContext) -> PageResponse: ...
+    @screen("/keys", "keys/list.html", role="admin")
+    async def keys(context: PageContext) -> Values: ...
 
     @action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")
-    async def revoke(context: PageContext, key_id: str) -> PageResponse: ...
+    async def revoke(context: PageContext, key_id: str) -> str: ...
 
 A screen that names no role is every viewer's, an action an admin's; `operator` is no role, but an account that the
 command line made so. An action leads back to the screen it is `shown_on`, which shows once what the action has returned
@@ -37,11 +37,14 @@ from leadwire.interfaces.web.live_updates import Seen, stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.public_pages import CREDENTIAL, answer, signed_in
 
-__all__ = ["PageContext", "PageResponse", "action", "live", "screen"]
+__all__ = ["PageContext", "PageResponse", "Values", "action", "live", "screen"]
 
 Needed = Role | Literal["operator"]
-Body = Callable[..., Awaitable[PageResponse]]
+Values = dict[str, Any]
+Page = Callable[..., Awaitable[PageResponse]]
 """Takes the context, and the parameters of its path by their names."""
+Body = Callable[..., Awaitable[PageResponse | Values]]
+"""A screen's body: returns what its template shows, or another response."""
 Glance = Callable[..., Awaitable[Seen]]
 Deed = Callable[..., Awaitable[PageResponse | str | None]]
 """An action's body: returns what the screen that it is shown on says next, if anything, or another response."""
@@ -71,7 +74,7 @@ class Declared(msgspec.Struct, eq=False):
 class Screen(Declared, kw_only=True):
     """A screen."""
 
-    body: Body
+    body: Page
     chosen: str = ""
     """The field of its address that names what an action was about."""
 
@@ -81,11 +84,17 @@ class Screen(Declared, kw_only=True):
         return context.link(path, **dict.fromkeys([self.chosen] if self.chosen else [], context.subject))
 
 
-def screen(path: str, role: Needed = "viewer", confirmed: bool = False, chosen: str = "") -> Callable[[Body], Screen]:
+def screen(
+    path: str, template: str = "", role: Needed = "viewer", confirmed: bool = False, chosen: str = ""
+) -> Callable[[Body], Screen]:
     """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
     path = path.replace("}", ":str}")
 
-    def declare(page: Body) -> Screen:
+    def declare(body: Body) -> Screen:
+        async def page(context: PageContext, **parameters: str) -> PageResponse:
+            shown = await body(context, **parameters)
+            return shown if isinstance(shown, Response) else await context.render(template, **shown)
+
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
             context = await _page_context(request, role, path)
             if isinstance(context, str):
@@ -108,7 +117,7 @@ def live(path: str, role: Needed = "viewer") -> Callable[[Glance], Screen]:
             await look()  # else NotFound would come after the response has begun
             return stream(look, context.me.session_id)
 
-        return screen(path, role)(page)
+        return screen(path, role=role)(page)
 
     return declare
 

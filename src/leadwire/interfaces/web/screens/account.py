@@ -15,7 +15,7 @@ from leadwire.interfaces.web import public_pages as public
 from leadwire.interfaces.web import routes, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.public_pages import Visit, open_form, open_page
-from leadwire.interfaces.web.routes import action, check_again, screen
+from leadwire.interfaces.web.routes import Values, action, check_again, screen
 
 
 @open_page(routes.SIGN_IN)
@@ -89,13 +89,11 @@ async def joined(visit: Visit) -> PageResponse:
     return await public.go_on(visit.request, token, "/")
 
 
-@screen(routes.CONFIRM)
-async def confirm(context: PageContext) -> PageResponse:
+@screen(routes.CONFIRM, "confirm.html")
+async def confirm(context: PageContext) -> Values:
     """Asks for the password or a passkey again: something secret is about to be shown."""
     onward = security.local(context.form.text("next") or context.query.text("next") or "/")
-    return await context.render(
-        "confirm.html", action=routes.CONFIRM, held=[("next", onward)], field="password", onward=onward
-    )
+    return {"action": routes.CONFIRM, "held": [("next", onward)], "field": "password", "onward": onward}
 
 
 @action(routes.CONFIRM, role="viewer", shown_on=confirm)
@@ -111,16 +109,15 @@ async def sign_out(context: PageContext) -> PageResponse:
     return await public.go_on(context.request, "", routes.SIGN_IN)
 
 
-@screen("/account")
-async def account(context: PageContext) -> PageResponse:
+@screen("/account", "account.html")
+async def account(context: PageContext) -> Values:
     """Signed-in browsers, the ways to sign in, what to be told of, and the form for another password."""
-    return await context.render(
-        "account.html",
-        sessions=await reads.sessions(context.me),
-        passkeys=await reads.passkeys(context.me.login_id),
-        factors=await reads.factors(context.me.login_id),
-        notices=await notices.shown(context.me),
-    )
+    return {
+        "sessions": await reads.sessions(context.me),
+        "passkeys": await reads.passkeys(context.me.login_id),
+        "factors": await reads.factors(context.me.login_id),
+        "notices": await notices.shown(context.me),
+    }
 
 
 @action("/account/workspaces/{user_id}", role="viewer", shown_on=account)
@@ -141,14 +138,14 @@ async def end_session(context: PageContext, session_id: str) -> str:
     return "That browser is signed out."
 
 
-@screen(routes.SECOND_FACTOR, confirmed=True)
-async def set_up(context: PageContext) -> PageResponse:
+@screen(routes.SECOND_FACTOR, "second_factor.html", confirmed=True)
+async def set_up(context: PageContext) -> Values:
     """A secret for an authenticator app. It is kept once a code shows that the app has it."""
     secret, offer = second_factor.offer(_login(context), context.form.text("offer"))
     code = segno.make(second_factor.uri(secret, context.me.email), error="m")
     # Within the page: no file and no address holds the secret.
     picture = Markup(code.svg_inline(scale=4, light="#fff"))  # noqa: S704
-    return await context.render("second_factor.html", secret=secret, offer=offer, picture=picture)
+    return {"secret": secret, "offer": offer, "picture": picture}
 
 
 @action(routes.SECOND_FACTOR, role="viewer", shown_on=set_up, confirmed=True)
@@ -169,10 +166,10 @@ async def switch_off(context: PageContext) -> str:
     return "The authenticator app is off."
 
 
-@screen(routes.PASSKEYS, confirmed=True)
-async def new_passkey(context: PageContext) -> PageResponse:
+@screen(routes.PASSKEYS, "passkeys.html", confirmed=True)
+async def new_passkey(_: PageContext) -> Values:
     """The form for another passkey."""
-    return await context.render("passkeys.html")
+    return {}
 
 
 @screen(f"{routes.PASSKEYS}/options", confirmed=True)

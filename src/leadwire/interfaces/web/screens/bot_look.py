@@ -17,7 +17,7 @@ from leadwire.infrastructure import cpu_work
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 
 _NUMBERS: Final = ("x", "y", "greeting_after", "open_after")
 _PATTERNS: Final = ("greeting_pages", "open_pages", "hide_pages")
@@ -28,8 +28,8 @@ _TEXTS: Final = (
 _LARGEST: Final = 1024 * 1024  # bytes of a trial conversation
 
 
-@screen("/bots/{bot_id}/look")
-async def look(context: PageContext, bot_id: str) -> PageResponse:
+@screen("/bots/{bot_id}/look", "bots/look.html")
+async def look(context: PageContext, bot_id: str) -> Values:
     """How the chat looks and when it shows itself, beside the chat."""
     bot = await reads.detail(context.workspace, bot_id)
     present = await reads.look(context.workspace, bot_id)
@@ -39,7 +39,7 @@ async def look(context: PageContext, bot_id: str) -> PageResponse:
         values = {name: context.form.raw(name) for name in values}
     languages = {"flow": "As in the flow", "browser": "As the visitor's browser"}
     languages |= {name: told for name, told in LANGUAGES.items() if name == present.language}
-    return await context.render("bots/look.html", tab="look", bot=bot, values=values, languages=languages)
+    return {"tab": "look", "bot": bot, "values": values, "languages": languages}
 
 
 @action("/bots/{bot_id}/look", shown_on=look, audit="bot.look_changed")
@@ -52,15 +52,15 @@ async def save_look(context: PageContext, bot_id: str) -> str:
     return "Saved. Websites show it from the next page on."
 
 
-@screen("/bots/{bot_id}/preview")
-async def try_it(context: PageContext, bot_id: str) -> PageResponse:
+@screen("/bots/{bot_id}/preview", "bots/preview.html")
+async def try_it(context: PageContext, bot_id: str) -> Values:
     """The draft in the widget, and what it would have done."""
     bot = await reads.detail(context.workspace, bot_id)
     try:
         usable = bool(bot.draft) and bool(await _parsed(bot))
     except BadFlow:
         usable = False
-    return await context.render("bots/preview.html", tab="preview", bot=bot, usable=usable)
+    return {"tab": "preview", "bot": bot, "usable": usable}
 
 
 @screen("/bots/{bot_id}/trial")

@@ -11,13 +11,13 @@ from leadwire.domain.bots.flow.parse import LARGEST, checked, read
 from leadwire.domain.bots.schema import BotDetail
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Conflict
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, Values, action, screen
 
 MOST_FLAWS: Final = 50  # shown of a draft
 
 
-@screen("/bots/{bot_id}/text")
-async def text(context: PageContext, bot_id: str) -> PageResponse:
+@screen("/bots/{bot_id}/text", "bots/text.html")
+async def text(context: PageContext, bot_id: str) -> Values:
     """The same draft as text, and what is wrong with it line by line."""
     bot = await reads.detail(context.workspace, bot_id)
     typed = context.form.raw("source").replace("\r\n", "\n")
@@ -26,16 +26,15 @@ async def text(context: PageContext, bot_id: str) -> PageResponse:
     theirs = None
     if isinstance(context.refusal, Conflict):
         theirs = await cpu_work.of_text(source, text_diff.compare, source, bot.draft or "")
-    return await context.render(
-        "bots/text.html",
-        tab="text",
-        bot=bot,
-        source=source,
-        flaws=_lines(source, flaws),
-        theirs=theirs,
-        published=await published(context.workspace, bot),
-        saver=await saver(context, bot),
-    )
+    return {
+        "tab": "text",
+        "bot": bot,
+        "source": source,
+        "flaws": _lines(source, flaws),
+        "theirs": theirs,
+        "published": await published(context.workspace, bot),
+        "saver": await saver(context, bot),
+    }
 
 
 @action("/bots/{bot_id}/draft", shown_on=text, largest=4 * LARGEST)

@@ -9,18 +9,18 @@ from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.interfaces.web import flow_changes, security
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 from leadwire.interfaces.web.screens import bot_text, builder
 
 _COUNTED: Final = timedelta(days=30)
 
 
-@screen("/bots")
-async def bots(context: PageContext) -> PageResponse:
+@screen("/bots", "bots.html")
+async def bots(context: PageContext) -> Values:
     """Every bot, how it did lately, and the form for a new one."""
     counts = await figures.by_bot(context.workspace, (clock.now() - _COUNTED).date())
     listed = await reads.listed(context.workspace)
-    return await context.render("bots.html", bots=listed, counts=counts, shipped=library.NAMES)
+    return {"bots": listed, "counts": counts, "shipped": library.NAMES}
 
 
 @action("/bots", shown_on=bots)
@@ -46,8 +46,8 @@ async def change_state(context: PageContext, bot_id: str) -> PageResponse:
     return context.redirect("/bots" if deed in ("archived", "deleted") else f"/bots/{bot_id}", f"The bot is {deed}.")
 
 
-@screen("/bots/{bot_id}/versions")
-async def versions(context: PageContext, bot_id: str) -> PageResponse:
+@screen("/bots/{bot_id}/versions", "bots/versions.html")
+async def versions(context: PageContext, bot_id: str) -> Values:
     """What the draft would change, what was published by whom, and what the chosen version (`version`, else the newest)
     changed.
     """
@@ -56,16 +56,15 @@ async def versions(context: PageContext, bot_id: str) -> PageResponse:
     number = context.query.number("version") or (rows[0].version if rows else 0)
     last = bot.published_version or (rows[0].version if rows else 0)
     published = (await reads.source(context.workspace, bot.id, last))[0] if last else ""
-    return await context.render(
-        "bots/versions.html",
-        tab="versions",
-        bot=bot,
-        versions=rows,
-        shown=number,
-        changed=await _compared(*await reads.source(context.workspace, bot.id, number)) if rows else None,
-        pending=await _compared(bot.draft, published) if bot.draft and bot.draft != published else None,
-        people={person.id: person.called for person in await accounts.users(context.workspace)},
-    )
+    return {
+        "tab": "versions",
+        "bot": bot,
+        "versions": rows,
+        "shown": number,
+        "changed": await _compared(*await reads.source(context.workspace, bot.id, number)) if rows else None,
+        "pending": await _compared(bot.draft, published) if bot.draft and bot.draft != published else None,
+        "people": {person.id: person.called for person in await accounts.users(context.workspace)},
+    }
 
 
 async def _compared(new: str, old: str) -> flow_changes.Compared:
@@ -84,11 +83,11 @@ async def rollback(context: PageContext, bot_id: str) -> str:
     return f"New conversations run version {version}."
 
 
-@screen("/bots/{bot_id}/knowledge")
-async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
+@screen("/bots/{bot_id}/knowledge", "bots/knowledge.html")
+async def knowledge(context: PageContext, bot_id: str) -> Values:
     bot = await reads.detail(context.workspace, bot_id)
     entries = await reads.faq(context.workspace, bot.id)
-    return await context.render("bots/knowledge.html", tab="knowledge", bot=bot, faq=entries)
+    return {"tab": "knowledge", "bot": bot, "faq": entries}
 
 
 @action("/bots/{bot_id}/knowledge", shown_on=knowledge, audit="bot.taught")
@@ -103,12 +102,12 @@ async def unteach(context: PageContext, bot_id: str, entry_id: str) -> None:
     await changes.remove_faq_entry(context.workspace, bot_id, entry_id)
 
 
-@screen("/bots/{bot_id}/install")
-async def install(context: PageContext, bot_id: str) -> PageResponse:
+@screen("/bots/{bot_id}/install", "bots/install.html")
+async def install(context: PageContext, bot_id: str) -> Values:
     """The snippet, and which websites may use it."""
     bot = await reads.detail(context.workspace, bot_id)
     address = security.public_url(context.request)
-    return await context.render("bots/install.html", tab="install", bot=bot, address=address)
+    return {"tab": "install", "bot": bot, "address": address}
 
 
 @action("/bots/{bot_id}/install", shown_on=install, audit="bot.embedded")

@@ -17,7 +17,7 @@ from leadwire.infrastructure import clock, cpu_work
 from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_faults, step_labels
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 from leadwire.interfaces.web.screens import bot_text
 
 _LOOKS_EVERY: Final = 15.0  # seconds between two notes that somebody has the builder open
@@ -27,8 +27,8 @@ _MOVES: Final = {"drop": None, "up": -1, "down": 1}
 _LARGE: Final = 16 * body.LARGEST  # of a form with all the fields that a step can have
 
 
-@screen("/bots/{bot_id}")
-async def builder(context: PageContext, bot_id: str) -> PageResponse:
+@screen("/bots/{bot_id}", "bots/builder.html")
+async def builder(context: PageContext, bot_id: str) -> Values:
     """The draft's picture and, with `step` in the address, the fields of one step."""
     bot = await reads.detail(context.workspace, bot_id)
     source = bot.draft or ""
@@ -47,32 +47,31 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
     if tried:
         context.refusal = Invalid(f"Not published: {len(flaws)} to finish. They are marked at their fields.")
     published = await bot_text.published(context.workspace, bot)
-    return await context.render(
-        "bots/builder.html",
-        tab="flow",
-        bot=bot,
-        draft=draft,
-        drawn=picture,
-        wide=flow_layout.WIDE,
-        steps=steps,
-        step=step,
-        kind=str(step.get("type", "")) if step else "",
-        seen=context.form.text("seen") or (editing.seen(steps[chosen]) if step else ""),
-        theirs=steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
-        faults=faults,
-        tried=tried or context.query.on("check"),
-        more_flaws=max(0, len(flaws) - bot_text.MOST_FLAWS),
-        words=step_labels,
-        fields=fields,
+    return {
+        "tab": "flow",
+        "bot": bot,
+        "draft": draft,
+        "drawn": picture,
+        "wide": flow_layout.WIDE,
+        "steps": steps,
+        "step": step,
+        "kind": str(step.get("type", "")) if step else "",
+        "seen": context.form.text("seen") or (editing.seen(steps[chosen]) if step else ""),
+        "theirs": steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
+        "faults": faults,
+        "tried": tried or context.query.on("check"),
+        "more_flaws": max(0, len(flaws) - bot_text.MOST_FLAWS),
+        "words": step_labels,
+        "fields": fields,
         **_offered(list(steps.values())),
-        full=len(steps) >= MAX_NODES,
-        live=bool(published) and published == bot.draft,
-        history=await reads.history(context.workspace, bot.id),
-        others=await _others(context, bot.id),
-        saver=await bot_text.saver(context, bot),
-        used=not step and await reads.is_used(context.workspace, bot.id),
-        counts=await figures.steps(context.workspace, bot.id, clock.now() - _COUNTED) if published else {},
-    )
+        "full": len(steps) >= MAX_NODES,
+        "live": bool(published) and published == bot.draft,
+        "history": await reads.history(context.workspace, bot.id),
+        "others": await _others(context, bot.id),
+        "saver": await bot_text.saver(context, bot),
+        "used": not step and await reads.is_used(context.workspace, bot.id),
+        "counts": await figures.steps(context.workspace, bot.id, clock.now() - _COUNTED) if published else {},
+    }
 
 
 @screen("/bots/{bot_id}/live")

@@ -14,7 +14,7 @@ from leadwire.interfaces.http import requests
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.live_updates import Seen, stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
-from leadwire.interfaces.web.routes import action, live, screen
+from leadwire.interfaces.web.routes import Values, action, live, screen
 
 _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
 _STAGES: Final = {
@@ -24,8 +24,8 @@ _TIMES: Final = ("since", "until")
 _NEW: Final = 99  # deliveries that are counted while a list is open
 
 
-@screen("/deliveries")
-async def deliveries(context: PageContext) -> PageResponse:
+@screen("/deliveries", "webhooks/deliveries.html")
+async def deliveries(context: PageContext) -> Values:
     """Newest first, with filters that are all in the address. With `upto`, an event, what came later is counted only:
     so an open list asks for itself again, and no row moves.
     """
@@ -34,21 +34,20 @@ async def deliveries(context: PageContext) -> PageResponse:
     page = await history.page(context.workspace, wanted, query.text("after"))
     newest = wanted.upto or (page.rows[0].event_id if page.rows else ids.floor("evt", clock.now()))
     odd = wanted.subject and not any(ids.is_id(kind, wanted.subject) for kind in ("lead", "conv", "evt"))
-    return await context.render(
-        "webhooks/deliveries.html",
-        page=page,
-        newest="" if query.text("after") or odd or context.form else newest,
-        news=await _news(context.workspace, wanted) if wanted.upto else 0,
-        most=_NEW,
-        odd=odd,
-        kept=_kept(wanted, without="subject" if dead else ""),
-        onward=context.link(after=page.after, upto="") if page.after else None,
-        endpoints=await reads.endpoints(context.workspace),
-        outcomes=history.OUTCOMES,
-        stages=_STAGES,
-        total=await redrives.count(context.workspace, _selection(wanted)) if dead else 0,
-        jobs=await redrives.listed(context.workspace, 10) if dead else [],
-    )
+    return {
+        "page": page,
+        "newest": "" if query.text("after") or odd or context.form else newest,
+        "news": await _news(context.workspace, wanted) if wanted.upto else 0,
+        "most": _NEW,
+        "odd": odd,
+        "kept": _kept(wanted, without="subject" if dead else ""),
+        "onward": context.link(after=page.after, upto="") if page.after else None,
+        "endpoints": await reads.endpoints(context.workspace),
+        "outcomes": history.OUTCOMES,
+        "stages": _STAGES,
+        "total": await redrives.count(context.workspace, _selection(wanted)) if dead else 0,
+        "jobs": await redrives.listed(context.workspace, 10) if dead else [],
+    }
 
 
 @screen("/deliveries/live")
@@ -65,8 +64,8 @@ async def deliveries_live(context: PageContext) -> PageResponse:
     return stream(look, context.me.session_id)
 
 
-@screen("/deliveries/{event_id}/{endpoint_id}")
-async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
+@screen("/deliveries/{event_id}/{endpoint_id}", "webhooks/delivery.html")
+async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Values:
     """One delivery: the POST as it was made, every hop and attempt, and why the next comes when it comes."""
     (delivery,) = await reads.deliveries_of(context.workspace, event_id, endpoint_id)
     context.note_read("delivery.read", delivery.event_id)
@@ -78,21 +77,20 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Pag
     except NotFound:
         pass  # the endpoint is gone, and its secret with it
     paused_until = endpoint.paused_until if endpoint else None
-    return await context.render(
-        "webhooks/delivery.html",
-        d=delivery,
-        sent=sent,
-        curl=explain.curl(delivery, sent) if sent and delivery.body else "",
-        story=explain.timeline(
+    return {
+        "d": delivery,
+        "sent": sent,
+        "curl": explain.curl(delivery, sent) if sent and delivery.body else "",
+        "story": explain.timeline(
             delivery,
             settings.get().retry_schedule,
             paused=bool(paused_until),
             by_itself=redrives.by_itself(endpoint, delivery),
         ),
-        paused_until=paused_until,
-        limit_ms=settings.get().delivery_timeout * 1000,
-        prefix=settings.get().header_prefix,
-    )
+        "paused_until": paused_until,
+        "limit_ms": settings.get().delivery_timeout * 1000,
+        "prefix": settings.get().header_prefix,
+    }
 
 
 @action("/deliveries/{event_id}/{endpoint_id}/redrive", role="agent", shown_on=delivery, audit="delivery.redriven")
@@ -136,10 +134,10 @@ async def redrive(context: PageContext) -> PageResponse:
     return context.redirect(f"/redrives/{job.id}")
 
 
-@screen("/redrives/{job_id}")
-async def job(context: PageContext, job_id: str) -> PageResponse:
+@screen("/redrives/{job_id}", "webhooks/redrive.html")
+async def job(context: PageContext, job_id: str) -> Values:
     """How far a redrive has come. It goes on when this page is left."""
-    return await context.render("webhooks/redrive.html", job=await redrives.one(context.workspace, job_id))
+    return {"job": await redrives.one(context.workspace, job_id)}
 
 
 @live("/redrives/{job_id}/live")

@@ -8,13 +8,13 @@ from leadwire.domain.webhooks.filters import Filter
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 
 _HOURS: Final = 24 * 7
 
 
-@screen("/webhooks/{endpoint_id}/filter", role="admin")
-async def endpoint_filter(context: PageContext, endpoint_id: str) -> PageResponse:
+@screen("/webhooks/{endpoint_id}/filter", "webhooks/filter.html", role="admin")
+async def endpoint_filter(context: PageContext, endpoint_id: str) -> Values:
     """What it says; with `tried`, what it would have let through."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
     form = context.form or context.query
@@ -26,9 +26,7 @@ async def endpoint_filter(context: PageContext, endpoint_id: str) -> PageRespons
         except Invalid as refusal:
             why = refusal.detail
     names = await bots.names(context.workspace)
-    return await context.render(
-        "webhooks/filter.html", endpoint=endpoint, wanted=wanted, result=result, why=why, bots=names, most=preview.MOST
-    )
+    return {"endpoint": endpoint, "wanted": wanted, "result": result, "why": why, "bots": names, "most": preview.MOST}
 
 
 @action("/webhooks/{endpoint_id}/filter", shown_on=endpoint_filter, confirmed=True, audit="endpoint.changed")

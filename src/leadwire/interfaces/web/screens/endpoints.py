@@ -22,7 +22,7 @@ from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import Form, wrong
 from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 
 PERIODS: Final = {"24": "24 hours", "168": "7 days"}
 _AWAITED: Final = "1"
@@ -36,16 +36,16 @@ _ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, s
 }
 
 
-@screen("/webhooks")
-async def endpoints(context: PageContext) -> PageResponse:
+@screen("/webhooks", "webhooks/list.html")
+async def endpoints(context: PageContext) -> Values:
     """Every endpoint with its last day; without one, how to get there."""
     listed = await reads.endpoints(context.workspace)
     figures = await stats.of(context.workspace, [endpoint.id for endpoint in listed])
-    return await context.render("webhooks/list.html", endpoints=listed, figures=figures)
+    return {"endpoints": listed, "figures": figures}
 
 
-@screen("/webhooks/{endpoint_id}")
-async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
+@screen("/webhooks/{endpoint_id}", "webhooks/endpoint.html")
+async def endpoint(context: PageContext, endpoint_id: str) -> Values:
     """One endpoint: plots, its deliveries, its settings, a test."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
     period = chosen if (chosen := context.query.text("period")) in PERIODS else "24"
@@ -54,20 +54,19 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     page = await history.page(context.workspace, history.Filter(endpoint_id=endpoint.id, stage=stage), limit=20)
     if (first := context.query.text("first")) == _AWAITED:  # the address names the first event once there is one
         first = next((row.event_id for row in reversed(page.rows) if not row.test), first)
-    return await context.render(
-        "webhooks/endpoint.html",
-        endpoint=endpoint,
-        known=figures,
-        period=period,
-        periods=PERIODS,
-        stage=stage,
-        page=page,
-        tested=await about(context, endpoint.id, context.query.text("test")),
-        days=await stats.by_day(context.workspace, endpoint.id),
-        first=first,
-        begun=await about(context, endpoint.id, first),
-        most_to_new=settings.get().new_host_rate,
-    )
+    return {
+        "endpoint": endpoint,
+        "known": figures,
+        "period": period,
+        "periods": PERIODS,
+        "stage": stage,
+        "page": page,
+        "tested": await about(context, endpoint.id, context.query.text("test")),
+        "days": await stats.by_day(context.workspace, endpoint.id),
+        "first": first,
+        "begun": await about(context, endpoint.id, first),
+        "most_to_new": settings.get().new_host_rate,
+    }
 
 
 @screen("/webhooks/{endpoint_id}/live")
@@ -85,11 +84,11 @@ async def live(context: PageContext, endpoint_id: str) -> PageResponse:
     return stream(look, context.me.session_id)
 
 
-@screen("/webhooks/{endpoint_id}/settings", role="admin")
-async def kept(context: PageContext, endpoint_id: str) -> PageResponse:
+@screen("/webhooks/{endpoint_id}/settings", "webhooks/settings.html", role="admin")
+async def kept(context: PageContext, endpoint_id: str) -> Values:
     """Its address, events and secret; what few need is folded."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    return await context.render("webhooks/settings.html", endpoint=endpoint)
+    return {"endpoint": endpoint}
 
 
 @action("/webhooks/{endpoint_id}/settings", shown_on=kept, confirmed=True, audit="endpoint.changed")
@@ -175,7 +174,7 @@ async def reveal(context: PageContext, endpoint: Endpoint, *, setup: bool = Fals
     """A page with the endpoint's secrets, and how a receiver checks with them. That they were looked at is noted."""
     async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
         present, staged = await rotation.reveal(context.workspace, endpoint.id)
-    values = {"secret": present, "staged": staged, "code": samples, "setup": setup}
+    values: Values = {"secret": present, "staged": staged, "code": samples, "setup": setup}
     return await context.render("webhooks/secret.html", endpoint=endpoint, **values)
 
 
@@ -198,11 +197,11 @@ async def make_token(context: PageContext, endpoint_id: str) -> PageResponse:
     return await context.render("once.html", 201, title="The receiver's token", secret=token, besides=besides, **way)
 
 
-@screen("/webhooks/{endpoint_id}/certificate", role="admin", confirmed=True)
-async def certificate(context: PageContext, endpoint_id: str) -> PageResponse:
+@screen("/webhooks/{endpoint_id}/certificate", "webhooks/certificate.html", role="admin", confirmed=True)
+async def certificate(context: PageContext, endpoint_id: str) -> Values:
     """What is known of it, and the form for another one. Its key is never shown."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    return await context.render("webhooks/certificate.html", endpoint=endpoint)
+    return {"endpoint": endpoint}
 
 
 @action(

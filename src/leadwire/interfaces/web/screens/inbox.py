@@ -22,7 +22,7 @@ from leadwire.infrastructure.ids import is_id
 from leadwire.interfaces.web import snoozing
 from leadwire.interfaces.web.faces import nickname
 from leadwire.interfaces.web.live_updates import conversation_events
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 
 _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
     "release": changes.release,  # back into the queue
@@ -35,8 +35,8 @@ _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
 _PLACES: Final = get_args(threads.Place)
 
 
-@screen("/inbox", role="agent", chosen="c")
-async def inbox(context: PageContext) -> PageResponse:
+@screen("/inbox", "inbox/inbox.html", role="agent", chosen="c")
+async def inbox(context: PageContext) -> Values:
     """Who waits for whom and, with `c` in the address, one conversation."""
     chosen = context.query.text("c") or (context.request.path_params.get("conversation_id", ""))
     workspace, me = context.workspace, context.me.user_id
@@ -48,28 +48,27 @@ async def inbox(context: PageContext) -> PageResponse:
     picked = next((row["content"] for row in saved if row["id"] == context.query.text("say")), "")
     people = await accounts.users(workspace)
     lookers = pubsub.hub.lookers.of((workspace, chosen)) - {me}
-    return await context.render(
-        "inbox/inbox.html",
-        found=await threads.threads(workspace, me, wanted),
-        wanted=wanted,
-        counts=await threads.counts(workspace, me),
-        conversation=conversation,
-        thread=await threads.one(workspace, chosen, me) if conversation else None,
-        name=(reads.visitor_of(conversation) or nickname(chosen)) if conversation else None,
-        vouched=variables.vouched(reads.variables(conversation)) if conversation else {},
-        replies=saved,
-        draft=reads.fill_in(picked, lead.name if lead else None),
-        bots=await bots.names(workspace),
-        people={person.id: person.called for person in people},
-        colleagues=[person for person in people if has_role(person.role, "agent")],
-        looking=[person.called for person in people if person.id in lookers],
-        authors=await reads.authors(workspace, chosen) if conversation else {},
-        notes=await reads.notes(workspace, chosen) if conversation else [],
-        version=(await leads.stored(workspace, lead.id)).version if lead else 0,
-        points=await bots.score_of(workspace, lead.id) if lead else [],
-        mailable=lead is not None and lead.email is not None and mail.enabled(),
-        now=clock.now(),
-    )
+    return {
+        "found": await threads.threads(workspace, me, wanted),
+        "wanted": wanted,
+        "counts": await threads.counts(workspace, me),
+        "conversation": conversation,
+        "thread": await threads.one(workspace, chosen, me) if conversation else None,
+        "name": (reads.visitor_of(conversation) or nickname(chosen)) if conversation else None,
+        "vouched": variables.vouched(reads.variables(conversation)) if conversation else {},
+        "replies": saved,
+        "draft": reads.fill_in(picked, lead.name if lead else None),
+        "bots": await bots.names(workspace),
+        "people": {person.id: person.called for person in people},
+        "colleagues": [person for person in people if has_role(person.role, "agent")],
+        "looking": [person.called for person in people if person.id in lookers],
+        "authors": await reads.authors(workspace, chosen) if conversation else {},
+        "notes": await reads.notes(workspace, chosen) if conversation else [],
+        "version": (await leads.stored(workspace, lead.id)).version if lead else 0,
+        "points": await bots.score_of(workspace, lead.id) if lead else [],
+        "mailable": lead is not None and lead.email is not None and mail.enabled(),
+        "now": clock.now(),
+    }
 
 
 @screen("/inbox/live", role="agent")

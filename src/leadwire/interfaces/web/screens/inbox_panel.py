@@ -8,7 +8,7 @@ from leadwire.domain.notices import changes as notices
 from leadwire.infrastructure.errors import Conflict, NotFound
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import lead_form
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, Values, action, screen
 from leadwire.interfaces.web.screens import inbox
 from leadwire.interfaces.web.screens.leads import save
 
@@ -54,9 +54,9 @@ async def add_lead(context: PageContext, conversation_id: str) -> str:
     )
 
 
-@screen("/inbox/replies", role="agent")
-async def saved_replies(context: PageContext) -> PageResponse:
-    return await context.render("inbox/replies.html", replies=await reads.saved_replies(context.workspace))
+@screen("/inbox/replies", "inbox/replies.html", role="agent")
+async def saved_replies(context: PageContext) -> Values:
+    return {"replies": await reads.saved_replies(context.workspace)}
 
 
 @action("/inbox/replies", role="agent", shown_on=saved_replies, audit="saved_reply.added")

@@ -12,7 +12,7 @@ from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.live_updates import Seen
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, live, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, live, screen
 from leadwire.interfaces.web.screens import leads as listed
 
 _KEPT: Final = ("bot_id", "score_min", "sort", *(f"{key}{n}" for n in ("", 2, 3) for key in ("field", "test", "value")))
@@ -81,11 +81,11 @@ async def _begin(context: PageContext, kind: changes.Kind, field: str = "", valu
     return context.redirect(f"/leads/bulk/{bulk}")
 
 
-@screen("/leads/bulk/{bulk_id}", role="agent")
-async def bulk(context: PageContext, bulk_id: str) -> PageResponse:
+@screen("/leads/bulk/{bulk_id}", "leads/bulk.html", role="agent")
+async def bulk(context: PageContext, bulk_id: str) -> Values:
     """How far a change of many leads has come. It goes on when this page is left."""
     people = {user.id: user.called for user in await accounts.users(context.workspace)}
-    return await context.render("leads/bulk.html", job=await reads.one(context.workspace, bulk_id), people=people)
+    return {"job": await reads.one(context.workspace, bulk_id), "people": people}
 
 
 @live("/leads/bulk/{bulk_id}/live", role="agent")

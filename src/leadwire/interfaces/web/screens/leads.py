@@ -21,7 +21,7 @@ from leadwire.infrastructure import actor, clock
 from leadwire.infrastructure.errors import Invalid, PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 
 _OVERTAKEN: Final = (
     "Somebody changed this lead while you were typing. Your values are still in the form, the present ones beside them:"
@@ -29,29 +29,28 @@ _OVERTAKEN: Final = (
 )
 
 
-@screen("/leads")
-async def leads(context: PageContext) -> PageResponse:
+@screen("/leads", "leads/list.html")
+async def leads(context: PageContext) -> Values:
     wanted = context.query_as(LeadSearch)
     seen_at = clock.iso(clock.now())  # before they are read: what changes later is told apart
     views, columns = await saved_views.views(context.workspace, context.me.user_id)
     view = next((row for row in views if row["id"] == wanted.view), None)
     context.note_read("leads.listed", filters=wanted)
-    return await context.render(
-        "leads/list.html",
-        wanted=wanted,
-        seen_at=seen_at,
-        views=views,
-        view=view,
-        columns=view["columns"] if view else columns,
-        fields=await reads.field_names(context.workspace),
-        running=await bulk_changes.running(context.workspace),
-        custom=custom_fields,
-        as_text=fields.as_text,
-        most_columns=view_changes.MOST_COLUMNS,
-        found=await reads.search(context.workspace, wanted),
-        total=await reads.total(context.workspace, wanted),
-        bots=await bots.names(context.workspace),
-    )
+    return {
+        "wanted": wanted,
+        "seen_at": seen_at,
+        "views": views,
+        "view": view,
+        "columns": view["columns"] if view else columns,
+        "fields": await reads.field_names(context.workspace),
+        "running": await bulk_changes.running(context.workspace),
+        "custom": custom_fields,
+        "as_text": fields.as_text,
+        "most_columns": view_changes.MOST_COLUMNS,
+        "found": await reads.search(context.workspace, wanted),
+        "total": await reads.total(context.workspace, wanted),
+        "bots": await bots.names(context.workspace),
+    }
 
 
 @action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True, audit="leads.exported")
@@ -72,32 +71,31 @@ async def export(context: PageContext) -> PageResponse:
     return context.download(name, "application/json", files.as_json(context.workspace, wanted))
 
 
-@screen("/leads/{lead_id}")
-async def lead(context: PageContext, lead_id: str) -> PageResponse:
+@screen("/leads/{lead_id}", "leads/lead.html")
+async def lead(context: PageContext, lead_id: str) -> Values:
     """What is known, why they have their score, and what happened."""
     stored = await reads.stored(context.workspace, lead_id)
     lead = stored.lead
     happened = await history.of(context.workspace, lead.id)
     names = await bots.names(context.workspace)
     context.note_read("lead.read", lead.id)
-    return await context.render(
-        "leads/lead.html",
-        lead=lead,
-        version=stored.version,
-        shown=lead_form.values_of(lead),
-        draft=lead_form.draft(context.form, lead),
-        points=await bots.score_of(context.workspace, lead.id),
-        consents=await bots.consents_of(context.workspace, lead.id),
-        conversations=await conversations.of_lead(context.workspace, lead.id),
-        history=happened,
-        sent=await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
-        bots=names,
-        bot=names.get(lead.bot_id, lead.bot_id),
-        notes=await conversations.notes_of_lead(context.workspace, lead.id),
-        who=await _actors(context.workspace),
-        name=lead.name or _way(lead),
-        way=_way(lead),
-    )
+    return {
+        "lead": lead,
+        "version": stored.version,
+        "shown": lead_form.values_of(lead),
+        "draft": lead_form.draft(context.form, lead),
+        "points": await bots.score_of(context.workspace, lead.id),
+        "consents": await bots.consents_of(context.workspace, lead.id),
+        "conversations": await conversations.of_lead(context.workspace, lead.id),
+        "history": happened,
+        "sent": await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
+        "bots": names,
+        "bot": names.get(lead.bot_id, lead.bot_id),
+        "notes": await conversations.notes_of_lead(context.workspace, lead.id),
+        "who": await _actors(context.workspace),
+        "name": lead.name or _way(lead),
+        "way": _way(lead),
+    }
 
 
 @action("/leads/{lead_id}", role="agent", shown_on=lead, audit="lead.updated")

@@ -13,7 +13,7 @@ from leadwire.infrastructure.errors import Forbidden
 from leadwire.interfaces.http.routes import get, post
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, render_page
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import Values, action, screen
 from leadwire.interfaces.web.screens import account, inbox
 
 _PATH: Final = "/unsubscribe/{token:str}"
@@ -35,11 +35,11 @@ async def send_transcript(context: PageContext, conversation_id: str) -> str:
     return "The transcript is on its way."
 
 
-@screen(_ADDRESSES, role="admin")
-async def listed(context: PageContext) -> PageResponse:
+@screen(_ADDRESSES, "notices.html", role="admin")
+async def listed(context: PageContext) -> Values:
     """Where the workspace is told, besides the mails that each person chooses."""
     rows = await reads.addresses(context.workspace)
-    return await context.render("notices.html", addresses=rows, services=SERVICES, offers=TO_ADDRESSES)
+    return {"addresses": rows, "services": SERVICES, "offers": TO_ADDRESSES}
 
 
 @action(_ADDRESSES, shown_on=listed, confirmed=True, audit="notice_address.added")

@@ -16,7 +16,7 @@ from leadwire.domain.webhooks import reads, stats
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
-from leadwire.interfaces.web.routes import screen
+from leadwire.interfaces.web.routes import Values, screen
 
 _BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
 
@@ -28,8 +28,8 @@ class PeriodQuery(Struct, frozen=True, kw_only=True):
     bot_id: BotId | None = None
 
 
-@screen("/")
-async def overview(context: PageContext) -> PageResponse:
+@screen("/", "overview.html")
+async def overview(context: PageContext) -> PageResponse | Values:
     """Conversations and leads per day, and their scores. Days are UTC. Agents begin in the inbox."""
     if context.me.role == "agent" and not context.request.scope["query_string"]:
         return redirect("/inbox")
@@ -47,20 +47,19 @@ async def overview(context: PageContext) -> PageResponse:
     for day, band, count in captured:
         by_day[day] += count
         by_band[band] += count
-    return await context.render(
-        "overview.html",
-        query=query,
-        bots=names,
-        conversations=sum(started.values()),
-        leads=by_day.total(),
-        handoffs=handed_off[0][0],
-        days=[f"{day:%d %b}" for day in days],
-        conversations_by_day=[started.get(day, 0) for day in days],
-        leads_by_day=[by_day[day] for day in days],
-        bands=_BAND_NAMES,
-        leads_by_band=[by_band[band] for band in range(BANDS)],
-        webhooks=webhooks,
-    )
+    return {
+        "query": query,
+        "bots": names,
+        "conversations": sum(started.values()),
+        "leads": by_day.total(),
+        "handoffs": handed_off[0][0],
+        "days": [f"{day:%d %b}" for day in days],
+        "conversations_by_day": [started.get(day, 0) for day in days],
+        "leads_by_day": [by_day[day] for day in days],
+        "bands": _BAND_NAMES,
+        "leads_by_band": [by_band[band] for band in range(BANDS)],
+        "webhooks": webhooks,
+    }
 
 
 async def _webhooks(workspace: str) -> stats.Stats | None:

@@ -14,7 +14,7 @@ from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web import rendering
 from leadwire.interfaces.web.forms import Form, wrong
 from leadwire.interfaces.web.page_context import HTML, PageContext, PageResponse
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import Values, action, screen
 from leadwire.interfaces.web.screens import leads
 
 _KINDS: Final[dict[Kind, tuple[str, str]]] = {
@@ -29,21 +29,20 @@ _KINDS: Final[dict[Kind, tuple[str, str]]] = {
 }
 
 
-@screen("/privacy", role="admin")
-async def privacy(context: PageContext) -> PageResponse:
+@screen("/privacy", "privacy.html", role="admin")
+async def privacy(context: PageContext) -> Values:
     """What is kept for how long, and the form to erase somebody."""
     most = {kind: settings.get().retention_days if kind == "events" else retention.LONGEST for kind in _KINDS}
-    return await context.render(
-        "privacy.html",
-        kinds=_KINDS,
-        kept=await retention.kept(context.workspace),
-        most=most,
-        audit_days=settings.get().audit_retention_days,
-    )
+    return {
+        "kinds": _KINDS,
+        "kept": await retention.kept(context.workspace),
+        "most": most,
+        "audit_days": settings.get().audit_retention_days,
+    }
 
 
-@screen("/privacy/retention", role="admin")
-async def preview_retention(context: PageContext) -> PageResponse:
+@screen("/privacy/retention", "privacy_preview.html", role="admin")
+async def preview_retention(context: PageContext) -> PageResponse | Values:
     """What would go, before anything is saved."""
     context.form = context.form or context.query
     try:
@@ -52,7 +51,7 @@ async def preview_retention(context: PageContext) -> PageResponse:
     except Invalid as refusal:
         context.refusal = refusal
         return await privacy.body(context)
-    return await context.render("privacy_preview.html", kinds=_KINDS, days=days, amounts=amounts, all=_all(amounts))
+    return {"kinds": _KINDS, "days": days, "amounts": amounts, "all": _all(amounts)}
 
 
 @action("/privacy/retention", shown_on=preview_retention, confirmed=True, audit="retention.changed")

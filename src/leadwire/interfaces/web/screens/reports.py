@@ -17,7 +17,7 @@ from leadwire.domain.conversations import figures as conversations
 from leadwire.domain.listing import spreadsheets
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.web.routes import PageContext, PageResponse, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, screen
 from leadwire.interfaces.web.screens.overview import PeriodQuery, period
 
 _FUNNEL: Final[dict[Kind, str]] = {
@@ -59,12 +59,12 @@ class Report(Struct, frozen=True):
 _NOW: Final = (Column("Now"), Column("Before"), Column("Change", "change"))
 
 
-@screen("/reports")
-async def reports(context: PageContext) -> PageResponse:
+@screen("/reports", "reports.html")
+async def reports(context: PageContext) -> Values:
     """Everything of a period. Days are UTC."""
     query, names, since = await period(context)
     tables = await _all(context.workspace, query, names, since, _MOST)
-    return await context.render("reports.html", query=query, bots=names, reports=tables)
+    return {"query": query, "bots": names, "reports": tables}
 
 
 @screen("/reports/{key}/csv")

@@ -9,7 +9,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.search import query as words
 from leadwire.domain.search import reads
 from leadwire.domain.search.query import Kind
-from leadwire.interfaces.web.routes import PageContext, PageResponse, screen
+from leadwire.interfaces.web.routes import PageContext, Values, screen
 
 _OF_ALL: Final = 5  # of each kind, where all are shown
 _OF_ONE: Final = 20
@@ -21,8 +21,8 @@ class _Wanted(Struct, frozen=True, forbid_unknown_fields=True):
     after: Annotated[str, Meta(max_length=100)] = ""
 
 
-@screen("/search")
-async def search(context: PageContext) -> PageResponse:
+@screen("/search", "search.html")
+async def search(context: PageContext) -> Values:
     wanted = context.query_as(_Wanted)
     names = await bots.names(context.workspace)
     query = words.parse(wanted.q, names)
@@ -33,18 +33,17 @@ async def search(context: PageContext) -> PageResponse:
     ids = {kind: page.items for kind, page in pages.items()}
     if query:
         context.note_read("search.listed", filters=wanted)
-    return await context.render(
-        "search.html",
-        wanted=wanted,
-        query=query,
-        kinds=may,
-        found=pages,
-        conversations=await reads.conversations(context.workspace, ids.get("conversation", []), query),
-        notes=await reads.notes(context.workspace, ids.get("note", [])),
-        leads=await reads.leads(context.workspace, ids.get("lead", []), query),
-        people={user.id: user.called for user in await accounts.users(context.workspace)} if ids.get("note") else {},
-        bots=names,
-        filters=words.FILTERS,
-        walked=reads.WALKED,
-        complete=not query or await reads.complete(),
-    )
+    return {
+        "wanted": wanted,
+        "query": query,
+        "kinds": may,
+        "found": pages,
+        "conversations": await reads.conversations(context.workspace, ids.get("conversation", []), query),
+        "notes": await reads.notes(context.workspace, ids.get("note", [])),
+        "leads": await reads.leads(context.workspace, ids.get("lead", []), query),
+        "people": {user.id: user.called for user in await accounts.users(context.workspace)} if ids.get("note") else {},
+        "bots": names,
+        "filters": words.FILTERS,
+        "walked": reads.WALKED,
+        "complete": not query or await reads.complete(),
+    }

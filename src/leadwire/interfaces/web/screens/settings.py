@@ -16,18 +16,18 @@ from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.live_updates import Seen
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, live, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, live, screen
 
 _PATIENCE: Final = 5.0  # seconds
 _OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_800: "in 7 days"}
 _LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
 
 
-@screen("/keys", role="admin")
-async def keys(context: PageContext) -> PageResponse:
+@screen("/keys", "keys/list.html", role="admin")
+async def keys(context: PageContext) -> Values:
     """Every key of the workspace, and the form for a new one."""
     listed = await reads.listed(context.workspace)
-    return await context.render("keys/list.html", keys=listed, scopes=SCOPES, lives=_lives(), overlaps=_OVERLAPS)
+    return {"keys": listed, "scopes": SCOPES, "lives": _lives(), "overlaps": _OVERLAPS}
 
 
 @action("/keys", shown_on=keys, confirmed=True, audit="api_key.created")
@@ -85,20 +85,19 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
     return await context.render("once.html", 201, title=f"“{key.name}” is ready", secret=secret, curl=curl, **way)
 
 
-@screen("/audit", role="admin")
-async def audit_log(context: PageContext) -> PageResponse:
+@screen("/audit", "audit.html", role="admin")
+async def audit_log(context: PageContext) -> Values:
     """Who did what, when, to which object, from where: one page of it, newest first."""
     wanted = context.query_as(log.LogQuery)
     page = await log.page(context.workspace, wanted)
-    return await context.render(
-        "audit.html",
-        wanted=wanted,
-        entries=_folded(page.items, every=bool(wanted.action)),
-        after=page.after,
-        names={user.email: user.called for user in await reads.users(context.workspace)},
-        actors=await log.named(context.workspace, "actor"),
-        actions=await log.named(context.workspace, "action"),
-    )
+    return {
+        "wanted": wanted,
+        "entries": _folded(page.items, every=bool(wanted.action)),
+        "after": page.after,
+        "names": {user.email: user.called for user in await reads.users(context.workspace)},
+        "actors": await log.named(context.workspace, "actor"),
+        "actions": await log.named(context.workspace, "action"),
+    }
 
 
 def _folded(entries: list[dict[str, Any]], *, every: bool) -> list[list[dict[str, Any]]]:
@@ -118,15 +117,15 @@ async def export_log(context: PageContext) -> PageResponse:
     return context.download(name, "application/x-ndjson", log.ndjson(context.workspace))
 
 
-@screen("/system", role="operator")
-async def instance(context: PageContext) -> PageResponse:
+@screen("/system", "system/now.html", role="operator")
+async def instance(_: PageContext) -> Values:
     """How everything stands now, of all workspaces. What is firing is shown also while PostgreSQL is locked."""
     now = running = mails = None
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             now, running, mails = await system.now(), await redrives.listed(None, 20), await mail_reads.counts()
     firing = await system.firing(now)
-    return await context.render("system/now.html", now=now, redrives=running, mails=mails, firing=firing)
+    return {"now": now, "redrives": running, "mails": mails, "firing": firing}
 
 
 @action("/system/jobs/retry", role="operator", shown_on=instance)
@@ -136,10 +135,10 @@ async def retry_jobs(context: PageContext) -> str:
     return f"{count} {'job is' if count == 1 else 'jobs are'} tried again now."
 
 
-@screen("/system/ledger", role="operator")
-async def ledger(context: PageContext) -> PageResponse:
+@screen("/system/ledger", "system/ledger.html", role="operator")
+async def ledger(_: PageContext) -> Values:
     """What must always hold, as the last check found it."""
-    return await context.render("system/ledger.html", last=await system.last_check(), begun=await system.begun())
+    return {"last": await system.last_check(), "begun": await system.begun()}
 
 
 @live("/system/ledger/live", role="operator")
@@ -154,11 +153,9 @@ async def check_ledger(_: PageContext) -> None:
     await system.ask_for_check()
 
 
-@screen("/system/workspaces", role="operator")
-async def workspaces(context: PageContext) -> PageResponse:
+@screen("/system/workspaces", "system/workspaces.html", role="operator")
+async def workspaces(context: PageContext) -> Values:
     """Every customer, what they have and their quotas, some at a time."""
     after = context.query.text("after")
     customers, onward = await usage.page(after)
-    return await context.render(
-        "system/workspaces.html", customers=customers, after=onward, log=[] if after else await log.of_installation()
-    )
+    return {"customers": customers, "after": onward, "log": [] if after else await log.of_installation()}

@@ -9,14 +9,14 @@ from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import Values, action, screen
 from leadwire.interfaces.web.screens.endpoints import PERIODS, about, reveal
 
 _SET_UP_WITHIN: Final = timedelta(hours=1)
 
 
-@screen("/webhooks/new", role="admin")
-async def address(context: PageContext) -> PageResponse:
+@screen("/webhooks/new", "webhooks/new.html", role="admin")
+async def address(context: PageContext) -> PageResponse | Values:
     """Step 1: an address, or the name of a receiver that fetches. `url` is checked while it is typed."""
     name = context.query.text("name")
     url, fault = f"{changes.PULL}{name}" if name else context.query.text("url"), ""
@@ -27,7 +27,7 @@ async def address(context: PageContext) -> PageResponse:
             fault = refusal.detail
     if url and not fault and context.query.on("next"):
         return await _choose(context, url)
-    return await context.render("webhooks/new.html", url=url, name=name, fault=fault)
+    return {"url": url, "name": name, "fault": fault}
 
 
 @screen("/webhooks/new/events", role="admin")
@@ -55,17 +55,15 @@ async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
     return await reveal(context, endpoint, setup=True)
 
 
-@screen("/webhooks/{endpoint_id}/setup/test", role="admin")
-async def test(context: PageContext, endpoint_id: str) -> PageResponse:
+@screen("/webhooks/{endpoint_id}/setup/test", "webhooks/test.html", role="admin")
+async def test(context: PageContext, endpoint_id: str) -> Values:
     """Step 4: a sample event, sent as every event is, and what the receiver answered."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    return await context.render(
-        "webhooks/test.html", endpoint=endpoint, tested=await about(context, endpoint_id, context.query.text("test"))
-    )
+    return {"endpoint": endpoint, "tested": await about(context, endpoint_id, context.query.text("test"))}
 
 
-@screen("/webhooks/{endpoint_id}/setup/enable", role="admin")
-async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
+@screen("/webhooks/{endpoint_id}/setup/enable", "webhooks/enable.html", role="admin")
+async def enable(context: PageContext, endpoint_id: str) -> Values:
     """Step 5. With a test in the address that was delivered, step 4 counts as done."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
     sent = await about(context, endpoint_id, context.query.text("test"))
@@ -74,15 +72,14 @@ async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     result = await preview.of(context.workspace, endpoint.events, int(hours), endpoint.filter)
     if result.examples:
         context.note_read("delivery.read", endpoint.id)
-    return await context.render(
-        "webhooks/enable.html",
-        endpoint=endpoint,
-        works=works,
-        hours=hours,
-        periods=PERIODS,
-        preview=result,
-        most=preview.MOST,
-    )
+    return {
+        "endpoint": endpoint,
+        "works": works,
+        "hours": hours,
+        "periods": PERIODS,
+        "preview": result,
+        "most": preview.MOST,
+    }
 
 
 async def _choose(context: PageContext, url: str) -> PageResponse:

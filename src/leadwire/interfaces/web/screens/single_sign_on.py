@@ -22,7 +22,7 @@ from leadwire.interfaces.http.routes import post
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
 from leadwire.interfaces.web.public_pages import Asked, Visit, browser, go_on, open_form, open_page, signed_in
-from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.routes import Values, action, screen
 
 FIND: Final = "/sign-in/sso"
 PATH: Final = "/single-sign-on"
@@ -106,17 +106,16 @@ async def logged_out(request: Asked) -> Response[None]:
     return Response(None, status_code=200)
 
 
-@screen(PATH, role="admin")
-async def listed(context: PageContext) -> PageResponse:
+@screen(PATH, "sso/list.html", role="admin")
+async def listed(context: PageContext) -> Values:
     """Every provider, the form for a new one, and what is enforced."""
-    return await context.render(
-        "sso/list.html",
-        providers=await reads.listed(context.workspace),
-        domains=await domains.listed(context.workspace),
-        now=clock.now(),
-        admins=await reads.admins(context.workspace),
-        enforced=await reads.is_enforced(context.workspace),
-    )
+    return {
+        "providers": await reads.listed(context.workspace),
+        "domains": await domains.listed(context.workspace),
+        "now": clock.now(),
+        "admins": await reads.admins(context.workspace),
+        "enforced": await reads.is_enforced(context.workspace),
+    }
 
 
 @action(PATH, shown_on=listed, confirmed=True, audit="sso.provider_added")

@@ -8,16 +8,16 @@ from leadwire.domain.accounts.sign_in.changes import second_factor
 from leadwire.domain.mail import changes as mail_changes
 from leadwire.domain.mail import reads as mail
 from leadwire.interfaces.http import client_network
-from leadwire.interfaces.web.routes import PageContext, PageResponse, action, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 from leadwire.interfaces.web.screens import account
 
 
-@screen("/team", role="admin")
-async def team(context: PageContext) -> PageResponse:
+@screen("/team", "team/list.html", role="admin")
+async def team(context: PageContext) -> Values:
     """Everybody with an account, and the links that are still open."""
     people, links = await reads.team(workspace=context.workspace), await reads.invitations(context.workspace)
     refused = await mail.suppressed(context.workspace)
-    return await context.render("team/list.html", people=people, open_links=links, refused=refused)
+    return {"people": people, "open_links": links, "refused": refused}
 
 
 @action("/team", shown_on=team, confirmed=True)
@@ -67,11 +67,11 @@ async def lift(context: PageContext) -> str:
     return f"Mail goes to {refused} again."
 
 
-@screen("/team/networks", role="admin")
-async def allowed(context: PageContext) -> PageResponse:
+@screen("/team/networks", "team/networks.html", role="admin")
+async def allowed(context: PageContext) -> Values:
     """The networks, and the form for others."""
     address = client_network.address(context.request.scope)
-    return await context.render("team/networks.html", allowed=context.me.networks, address=address)
+    return {"allowed": context.me.networks, "address": address}
 
 
 @action("/team/networks", shown_on=allowed, confirmed=True, audit="workspace.networks_changed")

@@ -61,10 +61,7 @@ async def builder(context: PageContext, bot_id: str) -> Values:
         "faults": faults,
         "tried": tried or context.query.on("check"),
         "more_flaws": max(0, len(flaws) - bot_text.MOST_FLAWS),
-        "words": step_labels,
-        "fields": fields,
-        **_offered(list(steps.values())),
-        "full": len(steps) >= MAX_NODES,
+        "look": _offered(list(steps.values()), step),
         "live": bool(published) and published == bot.draft,
         "history": await reads.history(context.workspace, bot.id),
         "others": await _others(context, bot.id),
@@ -182,15 +179,19 @@ async def duplicate(context: PageContext, bot_id: str) -> PageResponse:
     return context.redirect(f"/bots/{copy}", "This is the copy. It is not published, and no website shows it.")
 
 
-def _offered(steps: list[fields.Step]) -> dict[str, Any]:
-    """What the lists of the panel offer."""
+def _offered(steps: list[fields.Step], step: fields.Step | None) -> dict[str, Any]:
+    """What the panel of a step, or of the whole flow, says and offers."""
     own = sorted({str(step["save_to"]) for step in steps if str(step.get("save_to", "")).startswith("custom_fields.")})
     labels = [str(row.get("value", row.get("label", ""))) for step in steps for row in fields.rows(step.get("options"))]
     return {
-        "named_steps": {step["id"]: step_labels.named(step) for step in steps},
-        "known": step_labels.known(steps),
+        "words": step_labels,
+        "fields": fields,
+        "steps": {step["id"]: step_labels.named(step) for step in steps},
+        "full": len(steps) >= MAX_NODES,
+        "variables": step_labels.known(steps) if step else {},
+        "answers": step.get("options") if step else None,
         "saved": {**step_labels.SAVED, **{name: f"Field: {name.partition('.')[2]}" for name in own}},
-        "values": list(dict.fromkeys(filter(None, labels)))[:100],
+        "texts": list(dict.fromkeys(filter(None, labels)))[:100],
         "choices": step_labels.choices,
         "offered": step_labels.answers(steps),
         "blocks": blocks.offered(),

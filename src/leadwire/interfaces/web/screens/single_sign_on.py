@@ -5,6 +5,7 @@ from typing import Final
 
 from litestar import HttpMethod, Response, route
 
+from leadwire.domain.accounts.domains import changes as domain_changes
 from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.accounts.schema import ROLES, Role
 from leadwire.domain.accounts.sign_in import tries
@@ -26,8 +27,10 @@ from leadwire.interfaces.web.routes import Values, action, screen
 
 FIND: Final = "/sign-in/sso"
 PATH: Final = "/single-sign-on"
+DOMAINS: Final = "/single-sign-on-domains"
 _CALLS: Final = RateLimit("sso", 1200, window=300)  # for an address: a whole office may have one
 _TESTS: Final = RateLimit("sso-test", 30, window=300)
+_CHECKS: Final = RateLimit("domain-check", 30, window=300)
 
 
 @open_page(FIND)
@@ -185,6 +188,26 @@ async def test(context: PageContext, provider_id: str) -> PageResponse:
 async def remove(context: PageContext, provider_id: str) -> PageResponse:
     context.entry.detail = await changes.remove(context.workspace, provider_id)
     return context.redirect(PATH, f"{context.entry.detail} is removed; who came from there is signed out.")
+
+
+@action(DOMAINS, shown_on=listed, audit="domain.added")
+async def add_domain(context: PageContext) -> str:
+    context.entry.subject = await domain_changes.add(context.workspace, context.form.text("domain"))
+    return f"{context.entry.subject} is added. Publish its record, then check it."
+
+
+@action(DOMAINS + "/{domain_id}/check", shown_on=listed)
+async def check_domain(context: PageContext, domain_id: str) -> str:
+    """Asks the resolver, so what it finds is noted by the change itself."""
+    await _CHECKS.claim(context.workspace, "Too many checks. Wait five minutes.")
+    domain = await domain_changes.check(context.workspace, domain_id, context.me.email)
+    return f"{domain.name} is proven." if domain.state(clock.now()) == "proven" else domain.words
+
+
+@action(DOMAINS + "/{domain_id}/remove", shown_on=listed, confirmed=True, audit="domain.removed")
+async def remove_domain(context: PageContext, domain_id: str) -> str:
+    context.entry.subject = await domain_changes.remove(context.workspace, domain_id)
+    return f"{context.entry.subject} is removed."
 
 
 async def _provider(request: Asked) -> reads.Provider:

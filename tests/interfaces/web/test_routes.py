@@ -92,3 +92,8 @@ async def test_an_action_leaves_an_audit_entry_with_its_change_or_neither(admin)
     await admin.open("/keys")
     await admin.fill("/keys", 422, name="CRM", scope=["leads:everything"], life="")
     assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'api_key.created'") == 1
+
+
+async def test_the_address_that_people_type_leads_to_their_settings(admin, viewer):
+    for who, place in ((admin, "/team"), (viewer, "/account")):
+        assert (await who.get("/settings")).headers["location"] == place

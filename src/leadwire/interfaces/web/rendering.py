@@ -51,8 +51,8 @@ def render(template: str, context: dict[str, Any]) -> str:
     """
     main, layout = "", template
     while layout:
-        made = environment().get_template(layout).make_module({**context, "main": Markup(main)})  # noqa: S704 - ours
-        main, context = str(made), context | {name: value for name, value in vars(made).items() if name[0] != "_"}
+        module = environment().get_template(layout).make_module({**context, "main": Markup(main)})  # noqa: S704 - ours
+        main, context = str(module), context | {name: value for name, value in vars(module).items() if name[0] != "_"}
         folder = layout.partition("/")[0]
         frame = f"{folder}/frame.html" if folder in _FRAMED else "page.html"
         layout = context.pop("layout", "page.html" if layout == frame else frame)

@@ -92,8 +92,8 @@ def screen(
 
     def declare(body: Body) -> Screen:
         async def page(context: PageContext, **parameters: str) -> PageResponse:
-            shown = await body(context, **parameters)
-            return shown if isinstance(shown, Response) else await context.render(template, **shown)
+            values = await body(context, **parameters)
+            return values if isinstance(values, Response) else await context.render(template, **values)
 
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
             context = await _page_context(request, role, path)

@@ -314,18 +314,18 @@ async def test_who_begins_again_waits_for_an_address_before_anything_is_locked(v
     """Else one who has a lead waits for an address, and who has that for the lead."""
     await Visitor(live).says("ada@example.com")
     await visitor.says("ada@example.com")
-    fetch, storing, locks = Connection.fetch, runtime.store, []
+    fetch, storing, locks = Connection.fetch, runtime.store_turn, []
 
     async def noted(connection, text, *args, **options):
         locks.extend(kind for kind in ("advisory", "FOR UPDATE") if kind in text)
         return await fetch(connection, text, *args, **options)
 
     async def changed_meanwhile(*_):
-        monkeypatch.setattr(runtime, "store", storing)
+        monkeypatch.setattr(runtime, "store_turn", storing)
         raise ConcurrentUpdate
 
     monkeypatch.setattr(Connection, "fetch", noted)
-    monkeypatch.setattr(runtime, "store", changed_meanwhile)
+    monkeypatch.setattr(runtime, "store_turn", changed_meanwhile)
     await visitor.says("Small")
     assert locks[0] == "advisory"
     assert "FOR UPDATE" in locks

@@ -11,13 +11,13 @@ from leadwire.interfaces.web.public_pages import Visit, browser, open_form, open
 @open_page("/forgot-password")
 async def forgot(visit: Visit) -> PageResponse:
     """Asks for the address."""
-    return _page(visit, asked=False)
+    return _page(visit, sent=False)
 
 
 @open_form("/forgot-password", shown_on=forgot.body)
 async def forgotten(visit: Visit) -> PageResponse:
     """The same for every address."""
-    page = _page(visit, asked=True)
+    page = _page(visit, sent=True)
     await password_reset.ask(visit.form.text("email"), address(visit.request))
     return page
 
@@ -38,8 +38,8 @@ async def was_reset(visit: Visit) -> PageResponse:
     return page
 
 
-def _page(visit: Visit, *, asked: bool) -> PageResponse:
+def _page(visit: Visit, *, sent: bool) -> PageResponse:
     """The form, or what is said once it was sent. Raise NotFound where no mail is sent."""
     if not reads.enabled():
         raise NotFound("No mail is sent here. Ask an admin of your team for a new link.")
-    return visit.render("public/forgot.html", email=visit.form.text("email"), asked=asked)
+    return visit.render("public/forgot.html", email=visit.form.text("email"), sent=sent)

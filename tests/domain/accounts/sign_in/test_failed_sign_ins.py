@@ -49,6 +49,14 @@ async def test_tries_that_failed_alike_are_one_entry(ada):
     assert [row["detail"] for row in await db.rows(f"{FOUND} ORDER BY id")][1:] == ["wrong password"]
 
 
+async def test_two_that_write_at_once_write_each_try_once(ada):
+    """The later one found in its list what the other had written, and ended in KeyError."""
+    for why in ("wrong password", "wrong code"):
+        tries.failed([ada], "ada@example.org", why, "192.0.2.0/24")
+    await asyncio.gather(tries.write(), tries.write())
+    assert sorted(row["detail"] for row in await db.rows(FOUND)) == ["wrong code", "wrong password"]
+
+
 async def test_an_unknown_address_leaves_nothing(ada):
     await failed("eve@example.org", "192.0.2.0/24")
     await tries.write()

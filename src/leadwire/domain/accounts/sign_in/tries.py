@@ -103,11 +103,12 @@ def failed(workspaces: Iterable[str], email: str, why: str, address: str) -> Non
 
 async def write() -> None:
     """Write what is counted so far. Raise what the database raises; what was not written stays counted."""
-    for key, tries in list(_failed.items()):
+    while _failed:
+        key = next(iter(_failed))
+        tries = _failed.pop(key)  # what is taken here is written by nobody else meanwhile
         many = f", {tries.count} tries" if tries.count > 1 else ""
         others = f" from {len(tries.addresses)} networks" if len(tries.addresses) > 1 else ""
         entry = audit.Entry(FAILED, tries.email, f"{tries.why}{many}{others}")
-        del _failed[key]
         try:
             async with db.transaction():
                 await audit.record(tries.workspace, "unknown", entry, min(tries.addresses))

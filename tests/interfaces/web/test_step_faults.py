@@ -116,6 +116,10 @@ def test_each_field_of_each_block_that_is_left_empty_is_told_at_the_field(name):
                 assert fault.lacks
 
 
+def test_each_kind_of_step_has_a_name_and_says_what_it_does_and_is_tried_here():
+    assert KINDS.keys() == step_labels.STEPS.keys() == step_labels.ABOUT.keys() == FULL.keys()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_that_was_just_added_only_lacks_something(kind):
     draft, added = editing.add({"format": 1, "start": "first", "nodes": [

@@ -1,4 +1,4 @@
-"""Run a flow: `step(flow, state, given) -> (state, effects)`; `turn` carries them out. Pure, but for the time."""
+"""Run a flow: `step(flow, state, given) -> (state, effects)`; `visitors/decide.py` plans them. Pure, but for the time."""
 
 from typing import Final
 

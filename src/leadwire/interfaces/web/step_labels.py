@@ -18,6 +18,7 @@ _README: Final = Path(nodes.__file__).with_name("README.md")
 _SECTION: Final = re.compile(r"^##+ ([^\n]+)\n+(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 _WORDS: Final[Mapping[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 STEPS: Final[Mapping[str, str]] = _WORDS["steps"]
+ABOUT: Final[Mapping[str, str]] = _WORDS["about"]
 INPUTS: Final[Mapping[str, str]] = _WORDS["inputs"]
 OPERATORS: Final[Mapping[str, str]] = _WORDS["operators"]
 ORDERED: Final[Sequence[str]] = _WORDS["ordered"]
@@ -36,7 +37,7 @@ def kind(step: Step) -> str:
 
 def does(step: Step) -> str:
     """What a step of its type does."""
-    return str(_WORDS["about"].get(str(step.get("type")), ""))
+    return ABOUT.get(str(step.get("type")), "")
 
 
 def label(field: Field, inside: str) -> str:

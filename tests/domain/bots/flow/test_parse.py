@@ -2,13 +2,16 @@
 
 import json
 import tomllib
-from typing import get_args
+from typing import Annotated, Literal, get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Meta
 
-from leadwire.domain.bots.flow.nodes import Order
+from leadwire.domain.bots.flow import shape
+from leadwire.domain.bots.flow.nodes import KINDS, NodeId, Order, Rule, SaveTo, Text
 from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, parse, read
 from tests.domain.bots.flows import SMALL, small
 
@@ -308,3 +311,25 @@ def test_what_is_nested_too_deeply_is_refused_before_it_is_parsed(text, line, mo
 )
 def test_a_text_or_a_comment_is_not_nested(text):
     assert read(text)
+
+
+class Everything(msgspec.Struct, tag="everything", tag_field="type"):
+    """What a new kind of node could need."""
+
+    id: NodeId
+    seconds: Annotated[int, Meta(ge=1, le=10)]
+    share: Annotated[float, Meta(ge=0.5)]
+    way: Literal["left", "right"]
+    loud: bool
+    text: Text
+    rows: Annotated[tuple[Rule, ...], Meta(min_length=2)]
+    either: SaveTo | None = None
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "everything"])
+def test_a_node_with_nothing_but_its_type_has_faults_and_no_more(monkeypatch, kind):
+    """Its members were completed from a table of names, and a number by a text: the bot's page ended in an error."""
+    monkeypatch.setitem(shape.KINDS, "everything", Everything)
+    completed = shape._completed({"type": kind}, 3, set())
+    assert msgspec.to_builtins(msgspec.convert({"type": kind, **completed}, KINDS[kind]))["id"] == "node-3"
+    assert [flaw.code for flaw in shape.faults({"nodes": [{"type": kind}]})].count("missing_field") > 0

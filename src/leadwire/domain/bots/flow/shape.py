@@ -1,5 +1,6 @@
 """Whether data are nodes at all, each member by itself, so that no fault hides another. Pure."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,14 +11,6 @@ from leadwire.domain.bots.flow.check import FlowError, errors_of
 from leadwire.domain.bots.flow.nodes import KINDS, MAX_NODES, Flow
 
 _Path = tuple[str | int, ...]
-_WHEN: Final = {"all": [{"var": "score", "op": "is_set"}]}
-_STAND_INS: Final[Mapping[str, Any]] = {
-    "text": "-",
-    "next": "nowhere",
-    "otherwise": "nowhere",
-    "cases": [{"when": _WHEN, "next": "nowhere"}],
-    "rules": [{"label": "-", "add": 0, "when": _WHEN}],
-}
 _BY_INPUT: Final = ("input", "options", "save_to", "min", "max", "earliest", "latest")
 """Members of a question that are right or wrong with its kind of answer."""
 
@@ -119,5 +112,25 @@ def _completed(node: Any, index: int, told: set[_Path]) -> dict[str, Any]:
     path = ("nodes", index)
     whole = isinstance(node, Mapping) and (*path, "type") not in told
     kept = {key: value for key, value in node.items() if (*path, key) not in told} if whole else {"type": "say"}
-    needed = (field.name for field in msgspec.structs.fields(KINDS[kept["type"]]) if field.required)
-    return {name: _STAND_INS.get(name, f"node-{index}") for name in needed} | kept
+    return _blank(kept["type"]) | {"id": f"node-{index}"} | kept
+
+
+@functools.cache
+def _blank(kind: str) -> dict[str, Any]:
+    """A stand-in for each member that nodes of a type need."""
+    return _stand_in(inspect.type_info(KINDS[kind]))  # type: ignore[no-any-return]
+
+
+def _stand_in(kind: inspect.Type) -> Any:
+    """A value of a type. As a node's ID it leads nowhere."""
+    if isinstance(kind, inspect.StructType):
+        return {field.name: _stand_in(field.type) for field in kind.fields if field.required}
+    if isinstance(kind, inspect.VarTupleType):
+        return [_stand_in(kind.item_type)] * max(1, kind.min_length or 0)
+    if isinstance(kind, inspect.UnionType):
+        return _stand_in(kind.types[0])
+    if isinstance(kind, inspect.LiteralType):
+        return kind.values[0]
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        return kind.ge or 0
+    return False if isinstance(kind, inspect.BoolType) else "nowhere"

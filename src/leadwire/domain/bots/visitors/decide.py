@@ -131,7 +131,7 @@ def decide(heard: Heard, holder: StoredLead | None, *, online: bool) -> TurnPlan
     )
     told = Told(state.variables, _text(person.get("email")), _text(person.get("name")))
     plan = planning.say(heard.plan, [_message(step) for step in steps if isinstance(step, NewMessage | Reply)], told)
-    plan = _save(plan, heard, holder)
+    plan = _capture_or_correct(plan, heard, holder)
     for step in steps:
         if isinstance(step, HandedOff) and plan.row["status"] == "active":
             plan = planning.hand_off(plan, step.reason)
@@ -147,7 +147,7 @@ def decide(heard: Heard, holder: StoredLead | None, *, online: bool) -> TurnPlan
     return TurnPlan(session, after, plan, tuple(step for step in steps if isinstance(step, Scored)), consented)
 
 
-def _save(plan: Plan, heard: Heard, holder: StoredLead | None) -> Plan:
+def _capture_or_correct(plan: Plan, heard: Heard, holder: StoredLead | None) -> Plan:
     """Save what is new of the visitor.
 
     A lead of this very conversation is corrected by its later answers and gains its points. A lead that was known

@@ -1,4 +1,4 @@
-"""Run a flow: `step(flow, state, given) -> (state, effects)`; `visitors/decide.py` plans them. Pure, but for the time."""
+"""Run a flow: `step` gives state and effects. Pure, but for the time. `visitors/decide.py` plans them."""
 
 from typing import Final
 

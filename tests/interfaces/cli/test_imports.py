@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = {"asyncpg", "cryptography", "email_validator", "httpx", "litestar", "phonenumbers", "piccolo", "redis", "rich"}
 
 
@@ -29,3 +31,11 @@ def test_doctor_loads_no_web_framework_and_no_http_client() -> None:
     packages = loaded("import leadwire.interfaces.cli.checks")
     assert "asyncpg" in packages
     assert {"litestar", "httpx", "uvicorn"}.isdisjoint(packages)
+
+
+@pytest.mark.parametrize("process", ["serve", "relay", "deliver", "background"])
+def test_no_process_loads_what_formats_code(process: str) -> None:
+    """`piccolo.conf.apps` does, for 0.1 s of each start."""
+    packages = loaded(f"import leadwire.processes.{process}")
+    assert "piccolo" in packages
+    assert "black" not in packages

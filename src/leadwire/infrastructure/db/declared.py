@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 from piccolo.columns import Column
-from piccolo.conf.apps import table_finder
 from piccolo.table import Table
 
 from leadwire.infrastructure.db.statements import Statement, columns, sql
@@ -76,6 +75,8 @@ def declaration(table: type[Table]) -> Declared:
 @functools.cache
 def every() -> tuple[type[Table], ...]:
     """Every table, wherever its class is, in this order. No module without one is imported."""
+    from piccolo.conf.apps import table_finder  # imports black, which takes each process 0.1 s
+
     package = Path(__file__).parents[2]
     files = (file for file in sorted(package.rglob("*.py")) if _TABLE.search(file.read_text(encoding="utf-8")))
     modules = [".".join((package.name, *file.relative_to(package).with_suffix("").parts)) for file in files]

@@ -15,6 +15,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.changes import counts, drafts
 from leadwire.domain.bots.flow import library
 from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import NewMessage
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.infrastructure import clock, db
@@ -25,7 +26,7 @@ WORKSPACE: Final = "Demo"
 _CONVERSATIONS: Final = 600
 _DAYS: Final = 60
 _OPEN: Final = timedelta(hours=6)  # after that every conversation of the past has ended
-_STEP: Final = timedelta(seconds=17)  # between two messages
+_STEP: Final = timedelta(seconds=17)  # between two turns
 _WAITING: Final = 7  # visitors who wait for a person when somebody opens the inbox first
 # What the workers would have counted: an hour in which the receiver was slow, and failures on one of the days.
 _ATTEMPTS: Final = sql("""
@@ -91,14 +92,14 @@ async def _bot(workspace: str, name: str) -> str:
 
 
 async def _past_visit(workspace: str, bot_ids: list[str], moment: datetime, visit: Visit) -> None:
-    """Record a past visit through the operations that bots use, each step 17 s after the one before."""
+    """Record a past visit through the operations that bots use, each turn 17 s after the one before."""
     moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     with clock.at(moment) as set_clock:
         bot_id = bot_ids[visit.bot % len(bot_ids)]
         conversation = await conversations.start(workspace, bot_id, visit.origin)
         _count(bot_id, visit)
-        for line in visit.lines:
-            await conversations.add_message(workspace, conversation, line.role, line.text, answers=line.answers)
+        for turn in _turns(visit):
+            await conversations.add_messages(workspace, conversation, turn)
             set_clock(clock.now() + _STEP)
         if visit.lead:
             lead = await conversations.capture_lead(workspace, conversation, visit.lead)
@@ -114,6 +115,16 @@ async def _past_visit(workspace: str, bot_ids: list[str], moment: datetime, visi
     if moment < clock.now() - _OPEN:
         with clock.at(moment + _OPEN):
             await conversations.end(workspace, conversation, "agent", "answered")
+
+
+def _turns(visit: Visit) -> list[list[NewMessage]]:
+    """What a visitor said each time, and what the bot answered at once: a change of its own in the product, too."""
+    turns: list[list[NewMessage]] = []
+    for line in visit.lines:
+        if line.role == "user":
+            turns.append([])
+        turns[-1].append(NewMessage(role=line.role, content=line.text, answers=line.answers))
+    return turns
 
 
 def _count(bot_id: str, visit: Visit) -> None:

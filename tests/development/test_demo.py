@@ -31,3 +31,10 @@ def test_visitors_have_addresses_and_pages_as_people_have():
     pages = {visitors._page(one.origin.source) for one in visits}
     assert {page.count("?") for page in pages} == {0, 1}
     assert "https://www.example.com/pricing?plan=team&utm_campaign=newsletter" in pages
+
+
+def test_the_history_alone_has_more_than_four_hundred_leads():
+    """It had 393, and as many as the simulated visitors had left by the time somebody looked."""
+    chance = random.Random(20)
+    visits = [script.visit(chance) for _ in range(seed._CONVERSATIONS)]
+    assert len({(one.bot, one.lead.email) for one in visits if one.lead}) > 400

@@ -23,7 +23,7 @@ from leadwire.infrastructure.db.statements import sql
 from leadwire_development.demo.script import BOTS, Visit, visit
 
 WORKSPACE: Final = "Demo"
-_CONVERSATIONS: Final = 600
+_CONVERSATIONS: Final = 620  # over 400 of them with a lead
 _DAYS: Final = 60
 _OPEN: Final = timedelta(hours=6)  # after that every conversation of the past has ended
 _STEP: Final = timedelta(seconds=17)  # between two turns

@@ -28,7 +28,7 @@ from leadwire.domain.leads.schema import (
     Name,
     Phone,
     Source,
-    changed,
+    previous_attributes,
     fitting,
     too_large,
 )
@@ -80,7 +80,7 @@ def size(kind, data):
 
 
 def updated(before, after):
-    return LeadUpdated(**msgspec.structs.asdict(after), previous_attributes=changed(before, after))
+    return LeadUpdated(**msgspec.structs.asdict(after), previous_attributes=previous_attributes(before, after))
 
 
 @given(leads(), st.sampled_from([0, 30, 100]).flatmap(leads))

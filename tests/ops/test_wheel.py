@@ -47,7 +47,7 @@ def test_the_wheel_for_development_holds_its_folder_and_needs_this_version(tmp_p
     archive = zipfile.ZipFile(package.build("leadwire-development", tmp_path))
     held = {name for name in archive.namelist() if ".dist-info/" not in name}
     source = ROOT / "src" / "leadwire_development"
-    wanted = [*source.rglob("*.py"), *source.glob("*/*.toml"), *source.glob("demo/site/*")]
+    wanted = [*source.rglob("*.py"), *source.glob("*/*.toml"), *source.glob("demo/site/*"), *source.rglob("*.html")]
     assert held == {str(path.relative_to(ROOT / "src")) for path in wanted}
     name = f"leadwire_development-{leadwire.__version__}.dist-info"
     assert f"Requires-Dist: leadwire=={leadwire.__version__}\n" in archive.read(f"{name}/METADATA").decode()

@@ -28,8 +28,8 @@ from leadwire.domain.leads.schema import (
     Name,
     Phone,
     Source,
-    previous_attributes,
     fitting,
+    previous_attributes,
     too_large,
 )
 from leadwire.infrastructure import clock

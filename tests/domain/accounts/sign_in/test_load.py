@@ -50,7 +50,7 @@ print(asyncio.run(passwords.STRANGERS.run(lambda: os.getpriority(os.PRIO_PROCESS
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
 def test_they_are_hashed_at_no_higher_priority_than_the_service():
     told = subprocess.run([sys.executable, "-c", _NICER], capture_output=True, text=True, check=True)
-    assert int(told.stdout) >= 15
+    assert int(told.stdout) >= min(19, os.nice(0) + 15)  # from wherever the tests themselves are
 
 
 async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stranger, monkeypatch):  # noqa: F811

@@ -98,6 +98,7 @@ async def test_of_what_is_not_json(client, url, body, detail):
         ("limit=101", "Must be at most 100."),
         ("limit=1.0", "Must be an integer."),
         ("limit=" + "9" * 19, "Must be at most 100."),
+        ("limit=-" + "9" * 19, "Must be at least 1."),
         ("limit=" + "9" * 30, "The number is too large."),
         ("since=never", "Must be an ISO 8601 time, such as 2026-01-02T03:04:05Z."),
         ("since=1969-12-31", "The year must be 1970 to 9998."),

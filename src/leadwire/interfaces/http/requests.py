@@ -22,7 +22,7 @@ from leadwire.interfaces.http import validation
 Q = TypeVar("Q", bound=msgspec.Struct)
 
 _INTEGER = re.compile(r"-?[0-9]+")  # ASCII digits only; no sign, space, point or exponent otherwise
-_LONGEST = 19  # characters of a number: 64 bits
+_LONGEST = 19  # digits of a number: 64 bits
 
 
 def header(scope: Scope | HTTPScope, name: bytes) -> str | None:
@@ -112,7 +112,7 @@ def _reader(kind: Any) -> Callable[[str], Any]:
             return clock.parse(text)
         if int in inner and not _INTEGER.fullmatch(text):
             raise ValueError(validation.must_be("int"))
-        if int in inner and len(text) > _LONGEST:
+        if int in inner and len(text.removeprefix("-")) > _LONGEST:
             raise ValueError("The number is too large.")
         if not text.isprintable():  # PostgreSQL takes no NUL
             raise ValueError("Must not contain control characters.")

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 from leadwire.app import create_app
-from leadwire.interfaces.docs import typescript
+from leadwire.interfaces.docs import clients
 
 PACKAGE = Path(__file__).parents[1] / "src" / "leadwire_client_ts"
 
@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "leadwire_client_ts"
 async def _types() -> str:
     transport = httpx.ASGITransport(create_app())  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://build") as client:
-        return typescript.types((await client.get("/schema")).json())
+        return clients.types((await client.get("/schema")).json())
 
 
 def main() -> None:

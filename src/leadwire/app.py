@@ -1,5 +1,6 @@
 """The ASGI application: lists every route, and is the only module that knows all of them."""
 
+import functools
 from collections.abc import Sequence
 from typing import Final
 
@@ -63,7 +64,7 @@ def create_app(health: Health | None = None, more: Sequence[HTTPRouteHandler] = 
         middleware=[ApiKeyGuard(settings.get().rate_limit), idempotent],
         response_class=JSONResponse,
     )
-    describe = openapi.describing(EVENTS, SAMPLES | NAMED_SAMPLES)
+    describe = functools.cache(lambda app: openapi.document(app, EVENTS, SAMPLES | NAMED_SAMPLES))
     return RequestMiddleware(
         Litestar(
             route_handlers=[

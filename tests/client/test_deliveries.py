@@ -6,8 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from leadwire.delivery import signing
-from leadwire.delivery.receivers import pull
+from leadwire.delivery import pull, signing
 from leadwire.domain.webhooks import receivers
 from leadwire.infrastructure import settings
 from leadwire_client import AsyncReceiver, InvalidSignature, Receiver, Retry

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from ops.chaos.journal import free_port
 
-from leadwire.delivery.receivers import pull
+from leadwire.delivery import pull
 from leadwire.domain.webhooks import receivers
 from leadwire.infrastructure import settings
 from leadwire_client import ApiError, AsyncLeadwire, AsyncReceiver, Leadwire, Retry

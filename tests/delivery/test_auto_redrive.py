@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire.delivery import auto_redrive, redrive
+from leadwire.delivery import auto_redrive, pull, redrive
 from leadwire.delivery.monitoring import invariants
-from leadwire.delivery.receivers import pull
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from leadwire.delivery import epochs
-from leadwire.delivery.feed.events import feed
+from leadwire.delivery.feed import feed
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.infrastructure import db, settings

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from leadwire.delivery import epochs
-from leadwire.delivery.feed.events import feed
+from leadwire.delivery.feed import feed
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import InvalidParameter

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from leadwire.delivery.feed.events import feed
+from leadwire.delivery.feed import feed
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.infrastructure import db, ids

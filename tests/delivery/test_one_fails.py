@@ -6,15 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from leadwire.delivery import erase, redrive
+from leadwire.delivery import erase, pull, redrive
 from leadwire.delivery.endpoints import discard
-from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay import admit, fan_out
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
-from leadwire.infrastructure import clock, db, failing
+from leadwire.infrastructure import clock, db, loop
 from tests import jobs, make
 from tests.delivery.interleaved import apart
 from tests.delivery.test_delivery import broken
@@ -24,7 +23,7 @@ from tests.delivery.wired import endpoint
 @pytest.fixture
 def no_rest(monkeypatch):
     """What has failed is tried in the next round."""
-    monkeypatch.setattr(failing, "_LONGEST", 0.0)
+    monkeypatch.setattr(loop, "_LONGEST", 0.0)
 
 
 @contextlib.asynccontextmanager
@@ -112,7 +111,7 @@ async def test_a_workspace_that_rests_is_left_out(two, monkeypatch):
     async with refused("delivery", "INSERT", f"NEW.workspace_id = '{two.bad}'"):
         await fan_out.fan_out()
     assert (await fan_out.fan_out()).events == 0
-    monkeypatch.setattr(failing, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 1))
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 1))
     assert (await fan_out.fan_out()).events == 1
 
 

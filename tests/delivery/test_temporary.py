@@ -7,14 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from leadwire.delivery import streams
+from leadwire.delivery import pull, streams
 from leadwire.delivery.endpoints import discard
-from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay import admit, fan_out
 from leadwire.delivery.worker import recorder
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
-from leadwire.infrastructure import db, failing
+from leadwire.infrastructure import db, loop
 from tests import jobs, make
 from tests.delivery.test_batches import queued
 from tests.delivery.test_delivery import broken, states
@@ -27,7 +26,7 @@ CAUSES = {"any": "P0001", "locked": "55P03", "canceled": "57014", "deadlock": "4
 @pytest.fixture
 def no_rest(monkeypatch):
     """What has failed is tried in the next round."""
-    monkeypatch.setattr(failing, "_LONGEST", 0.0)
+    monkeypatch.setattr(loop, "_LONGEST", 0.0)
 
 
 @contextlib.asynccontextmanager
@@ -73,7 +72,7 @@ async def test_events_are_relayed(workspace, bot, wire, receiver, causes):
 async def test_what_comes_after_an_event_waits_for_it(in_order, wire, monkeypatch):
     """Nothing of its lead is relayed while it rests, and another lead is."""
     now = [time.monotonic()]
-    monkeypatch.setattr(failing, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: now[0]))
     first, other = await in_order.lead(), await in_order.lead()
     async with refused_at_first("delivery", "INSERT", "any", "any"):
         await in_order.score(first, 1, 2)
@@ -90,7 +89,7 @@ async def test_what_comes_after_an_event_waits_for_it(in_order, wire, monkeypatc
 
 async def test_also_where_its_rest_ends_before_the_others_are_tried(in_order, wire, monkeypatch):
     seconds = itertools.count(0, 10)
-    monkeypatch.setattr(failing, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
     lead = await in_order.lead()
     async with refused_at_first("delivery", "INSERT", "any", "any"):
         await in_order.score(lead, 1, 2)

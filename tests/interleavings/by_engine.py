@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from leadwire.delivery import pull
 from leadwire.delivery.endpoints import discard
-from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.reconcile import Living, reconcile
@@ -11,7 +11,7 @@ from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker.claim import claim, put_back
 from leadwire.delivery.worker.claim import release as release_claims
 from leadwire.delivery.worker.number import number
-from leadwire.delivery.worker.quarantine import set_aside
+from leadwire.delivery.worker.returns import set_aside
 from leadwire.infrastructure import db, redis_pool, settings
 from tests.interleavings.operations import PULLED, Case, Operation, operation
 from tests.interleavings.starts import LONG

@@ -5,11 +5,10 @@ from typing import Final
 
 import msgspec
 
-from leadwire.delivery import streams
+from leadwire.delivery import pull, streams
 from leadwire.delivery.endpoints import changes as endpoint_rows
 from leadwire.delivery.monitoring import invariants
-from leadwire.delivery.receivers import pull
-from leadwire.delivery.worker.quarantine import release
+from leadwire.delivery.worker.returns import release
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db

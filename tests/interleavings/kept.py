@@ -1,6 +1,6 @@
 """Every row as it is now, to be restored many times: faster than to make the same again."""
 
-from leadwire.infrastructure import db, failing
+from leadwire.infrastructure import db, loop
 
 _TABLES = """
 SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
@@ -28,5 +28,5 @@ async def keep() -> None:
 async def restore() -> None:
     """Let the tables and the clock be as they were."""
     await db.rows("SELECT test_clock.restore()")
-    for rests in failing._rests.values():  # the same ids are met again, within the seconds that one rests
+    for rests in loop._rests.values():  # the same ids are met again, within the seconds that one rests
         rests.clear()

@@ -9,8 +9,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire.delivery import redrive
-from leadwire.delivery.receivers import pull
+from leadwire.delivery import pull, redrive
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.retry import NextStep
@@ -19,8 +18,8 @@ from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.number import number
-from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.delivery.worker.record import record
+from leadwire.delivery.worker.returns import set_aside
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.leads import changes as leads

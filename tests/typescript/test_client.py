@@ -18,7 +18,7 @@ from leadwire.delivery import signing
 from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
-from leadwire.interfaces.docs import clients, markdown, reference, typescript
+from leadwire.interfaces.docs import clients, markdown, reference
 from leadwire_client import AsyncLeadwire, Invalid
 from tests import asgi, make, npm
 from tests.client.conftest import base_url  # noqa: F401 - a fixture
@@ -37,7 +37,7 @@ async def installed(anonymous, directory):
     document = (await anonymous.get("/schema")).json()
     files = {str(path.relative_to(PACKAGE)): path.read_bytes() for path in PACKAGE.rglob("*") if path.is_file()}
     files = {name: content for name, content in files.items() if not name.startswith(("lib/", "node_modules/"))}
-    files |= {"src/schema.d.ts": typescript.types(document).encode(), "src/types.ts": TYPES.read_bytes()}
+    files |= {"src/schema.d.ts": clients.types(document).encode(), "src/types.ts": TYPES.read_bytes()}
     built = await npm.folder(files, ("npm", "run", "build"))
     (directory / "node_modules" / "@leadwire").mkdir(parents=True)
     (directory / "node_modules" / "@leadwire" / "client").symlink_to(built)

@@ -74,7 +74,7 @@ async def note() -> bool:
         telemetry.log("epoch.unknown", level=logging.DEBUG, error=error)
         return False
     if began and began[0]["followed"]:
-        telemetry.log("epoch.began", level=logging.WARNING, last_event=began[0]["last_event"])
+        telemetry.warn("epoch.began", last_event=began[0]["last_event"])
     return bool(began)
 
 

@@ -1,10 +1,13 @@
-"""What is done for deliveries beside their way: redrives of many, and discards. The relay sends what they let wait."""
+"""What is done for deliveries beside their way: redrives of many, discards, the full check of the ledger. The relay
+sends what they let wait.
+"""
 
 from typing import Final
 
 from leadwire.delivery import auto_redrive, metrics, redrive
 from leadwire.delivery.endpoints import discard
-from leadwire.infrastructure import telemetry
+from leadwire.delivery.monitoring import ledger
+from leadwire.infrastructure import redis_pool, settings, telemetry
 from leadwire.infrastructure.jobs import Again, Claimed, chore, job
 
 _EVERY: Final = 0.2  # seconds between the steps of a redrive
@@ -36,3 +39,11 @@ async def cancel(job: Claimed) -> Again | None:
     if canceled:
         telemetry.log("batch.discarded", deliveries=canceled)
     return Again() if canceled else None
+
+
+@chore("ledger", every=60.0, limit=14_400.0)
+async def check() -> None:
+    """Check the whole ledger once a day and soon after somebody has asked: each minute it is looked up whether that is
+    due, as a version that knows no jobs only notes that somebody has asked.
+    """
+    await ledger.check_if_due(redis_pool.client(), settings.get())

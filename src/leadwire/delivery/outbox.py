@@ -10,6 +10,7 @@ import functools
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -80,33 +81,8 @@ _GIVEN: Final = {
 # Make changes and record the event of each that changed a row. Where few endpoints want it and each is open, its
 # deliveries are made and queued at once; else the relay makes them (`relay.fan_out`). No endpoint is locked: that one
 # was removed meanwhile is seen when a worker claims the delivery.
-_RECORD: Final = f"""
-WITH {{change}}event AS (
-    INSERT INTO event (id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent,
-        test_endpoint_id, actor)
-    SELECT given.* FROM unnest({", ".join(f":{name}::{type_}[]" for name, type_ in _GIVEN.items())}) AS given (id)
-    {{changed}} RETURNING id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at
-), way AS (
-    SELECT event.*, endpoints, cardinality(endpoints) > 0 OR test_endpoint_id IS NOT NULL AS wanted,
-        :direct::bool AND test_endpoint_id IS NULL AND cardinality(endpoints) <= {DIRECT} AND open AS direct
-    FROM event CROSS JOIN LATERAL (
-        SELECT coalesce(array_agg(id), '{{{{}}}}') AS endpoints, coalesce(bool_and(open), true) AS open FROM (
-            SELECT e.id, e.open FROM webhook_endpoint e
-            WHERE e.workspace_id = event.workspace_id AND e.enabled AND event.kind = ANY(e.events)
-              AND e.id IS DISTINCT FROM event.subject AND (e.filter_path IS NULL OR passes_filter(e.filter_path, (
-                SELECT g.body FROM unnest(:id::text[], :body::text[]) AS g (id, body) WHERE g.id = event.id)))
-            LIMIT {DIRECT} + 1
-        ) e
-    ) subscribers
-), delivery AS (
-    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, queued_at)
-    SELECT way.id, endpoint_id, workspace_id, 'queued', now(), now() FROM way, unnest(endpoints) AS endpoint_id
-    WHERE direct
-), outbox AS (
-    INSERT INTO outbox (event_id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at)
-    SELECT id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at FROM way WHERE wanted AND NOT direct
-)
-SELECT way.id, CASE WHEN direct THEN endpoints END AS queued, wanted AND NOT direct AS left_to_relay FROM {{made}}"""
+_RECORD: Final = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8").strip()
+_VALUES: Final = ", ".join(f":{name}::{type_}[]" for name, type_ in _GIVEN.items())
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,12 +209,16 @@ def _recording(change: Statement | None, *, alone: bool = False) -> Statement:
     `alone` is made or not, with all its events.
     """
     if change is None:
-        return sql(_RECORD.format(change="", changed="", made="way"))
+        return _statement(0, change="", changed="", made="way")
     if alone:
         parts = {"changed": "WHERE EXISTS (SELECT FROM changed)", "made": "changed LEFT JOIN way ON true"}
-        return sql(_RECORD.format(change=f"{change.text}, ", **parts), after=len(change.names))
+        return _statement(len(change.names), change=f"{change.text}, ", **parts)
     parts = {"changed": "WHERE id IN (SELECT event FROM changed)", "made": "way"}
-    return sql(_RECORD.format(change=f"changed AS ({change.text}), ", **parts), after=len(change.names))
+    return _statement(len(change.names), change=f"changed AS ({change.text}), ", **parts)
+
+
+def _statement(after: int, **parts: str) -> Statement:
+    return sql(_RECORD.format(given=_VALUES, direct=DIRECT, **parts), after=after)
 
 
 @functools.cache

@@ -42,7 +42,6 @@ def wake(of: str, kind: str = DUE) -> None:
 
 
 def wake_all() -> None:
-    """Wake everybody who waits in this process."""
     for channel in list(_state.waiting):
         _wake_here(channel)
 
@@ -66,7 +65,6 @@ def waiting(of: str, kinds: Sequence[str] = (DUE,)) -> Iterator[asyncio.Event]:
 
 
 def count(of: str, kind: str = DUE) -> int:
-    """Return how many wait for this kind in this process."""
     return len(_state.waiting.get(f"{_PREFIX}{of}:{kind}", ()))
 
 

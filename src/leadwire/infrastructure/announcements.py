@@ -5,7 +5,6 @@ One that is lost costs time, never a change: whoever listens looks at intervals 
 
 import asyncio
 import contextlib
-import logging
 import time
 import weakref
 from collections.abc import Callable
@@ -89,5 +88,5 @@ async def _listen(
         except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
             if redis_pool.client() is None:  # closed, as the process ends
                 return
-            telemetry.log("announcements.lost", level=logging.WARNING, error=error, pattern=pattern)
+            telemetry.warn("announcements.lost", error=error, pattern=pattern)
             await asyncio.sleep(backoff.next())

@@ -1,6 +1,5 @@
 """A batch that fails comes apart, so that an item that fails holds up no other."""
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
@@ -22,7 +21,7 @@ async def most(
     if failed and len(items) - len(failed) < least:
         raise failed[0][1]
     for item, error in failed:
-        telemetry.log(event, level=logging.ERROR, error=error, item=str(item))
+        telemetry.fail(event, error=error, item=str(item))
     return len(items) - len(failed)
 
 

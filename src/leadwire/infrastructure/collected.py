@@ -4,7 +4,6 @@ Beside the ledger: nothing waits for them, and what a process has not written wh
 """
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
@@ -42,7 +41,7 @@ class Collected(defaultdict[K, V]):
         try:
             await self._write(collected)
         except _LATER as error:
-            telemetry.log(f"{self._name}.late", level=logging.WARNING, error=error)
+            telemetry.warn(f"{self._name}.late", error=error)
             if len(self) + len(collected) <= self._most:
                 for key, value in collected.items():
                     self[key] = self._add(self[key], value)

@@ -1,24 +1,30 @@
 """Loops: work that is done again and again for as long as a process runs.
 
-What fails is counted, logged and tried again after a pause that grows to 5 s. A round that never ends is seen: `stuck`
-asks every loop of this process.
+What fails is counted, logged and tried again after a pause that grows to 5 s. Whose part of a round has failed rests,
+longer each time, so that others go on. A round that never ends is seen: `stuck` asks every loop of this process.
 """
 
 import asyncio
-import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Self
 
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.redis_pool import NotPrimary
-from leadwire.infrastructure.telemetry.metrics import counter
+from leadwire.infrastructure.telemetry.metrics import Gauge, counter
 
 FAILED: Final = counter("loop_failures", "Failed rounds of a loop; they are retried.", "loop")
 _STUCK: Final = 135.0  # seconds
+_LONGEST: Final = 60.0  # seconds that what fails rests
+_FORGOTTEN: Final = 600.0  # seconds after the end of a rest
 
 _running: Final[set["Rounds"]] = set()
+_rests: Final[dict[str, dict[str, tuple[int, float]]]] = {}  # by loop
+RESTING: Final = Gauge(
+    "loop_resting", "Workspaces, endpoints or events that a loop's rounds fail for: they are left out for a while.",
+    "loop", read=lambda: {(loop,): len(rests) for loop, rests in _rests.items()},
+)  # fmt: skip
 
 
 class Rounds:
@@ -73,7 +79,7 @@ class Loop(Rounds):
             if not isinstance(error, NotPrimary):  # where connecting again does not help, a restart may
                 self._since = None
             self._failed.inc()
-            telemetry.log("loop.failed", level=logging.WARNING, error=error, loop=self._name)
+            telemetry.warn("loop.failed", error=error, loop=self._name)
             wait, awaited = pause.next(), stop  # more work does not shorten the pause
         if wait:
             await rest(wait, stop, awaited)
@@ -82,3 +88,36 @@ class Loop(Rounds):
 def stuck() -> str | None:
     """Why only a restart would help this process, or None."""
     return next((why for loop in _running if (why := loop.stuck())), None)
+
+
+class Failing:
+    """The names (workspaces, endpoints, events) whose part of a loop's rounds has failed in this process."""
+
+    def __init__(self, loop: str) -> None:
+        self._loop = loop
+        self._rests = _rests.setdefault(loop, {})  # how often in a row, and until when it rests
+
+    def resting(self) -> list[str]:
+        """Return those that are left out now."""
+        now = time.monotonic()
+        self.succeeded([name for name, (_, until) in self._rests.items() if until < now - _FORGOTTEN])
+        return [name for name, (_, until) in self._rests.items() if until > now]
+
+    def failed(self, name: str, error: BaseException) -> int:
+        """Let it rest for 1 s, twice as long each time, up to a minute. Return how often it has failed in a row."""
+        tries = self._rests.get(name, (0, 0.0))[0] + 1
+        self._rests[name] = tries, time.monotonic() + min(2.0 ** min(tries - 1, 6), _LONGEST)
+        FAILED.labels(self._loop).inc()
+        telemetry.warn("loop.part_failed", error=error, loop=self._loop, of=name, tries=tries)
+        return tries
+
+    def all_failed(self, failures: Iterable[tuple[str, BaseException]]) -> None:
+        """Let each rest, as `batches.apart` returns them."""
+        for name, error in failures:
+            self.failed(name, error)
+
+    def succeeded(self, names: Iterable[str]) -> None:
+        """Forget that these had failed."""
+        if self._rests:
+            for name in names:
+                self._rests.pop(name, None)

@@ -1,6 +1,5 @@
 """The background process: every kind of job, see `infrastructure.jobs`. No delivery waits for it, nor any request."""
 
-import asyncio
 import importlib
 import pkgutil
 from collections.abc import Iterable
@@ -18,11 +17,7 @@ from leadwire.processes import runtime
 async def background(settings: Settings) -> None:
     find_kinds()
     health = Health(needs_redis=False, checks={"migrations": missing})
-
-    async def run(stop: asyncio.Event) -> None:
-        await Runner(accounts.suspended).run(stop)
-
-    await runtime.run(settings, "background", health, run, role="jobs")
+    await runtime.run(settings, "background", health, Runner(accounts.suspended).run, role="jobs")
 
 
 def find_kinds(packages: Iterable[ModuleType] = (domain, delivery)) -> None:

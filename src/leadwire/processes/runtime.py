@@ -8,8 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from leadwire.delivery import epochs
-from leadwire.delivery.feed import events
+from leadwire.delivery import epochs, feed
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import db, loop, telemetry
 from leadwire.infrastructure.process import bind, stop_event
@@ -42,7 +41,7 @@ async def run(
     urls = settings.database_url, settings.redis_url
     async with connections(*urls, settings.pool_size, role=role, indexes_only=indexes_only):
         await installation.check()
-        await events.check_table()  # told now, not by the first round of work
+        await feed.check_table()  # told now, not by the first round of work
         await epochs.note()
         if check:
             await check()

@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from leadwire.delivery.feed import events
+from leadwire.delivery import feed as events
 from leadwire.delivery.monitoring import invariants
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads

@@ -76,7 +76,7 @@ async def test_the_pages_print_the_line_that_installs_it(anonymous, monkeypatch)
     document = (await anonymous.get("/schema")).json()
     known = msgspec.structs.replace(settings.get(), public_url="https://leads.example.com")
     for shown in ("$URL", "https://leads.example.com"):
-        pages = {name: content for name, (content, _) in build(document).files.items()}
+        pages = {name: content for name, (content, _) in build(document).items()}
         for name in ("clients", "start"):
             assert f"pip install &quot;{shown}{ADDRESS}&quot;" in pages[name].decode()
         assert f"npm install &quot;{shown}{clients.PREFIX}{clients.TARBALL}&quot;" in pages["clients"].decode()

@@ -8,9 +8,8 @@ from math import inf
 
 import pytest
 
-from leadwire.delivery import wakes
+from leadwire.delivery import pull, wakes
 from leadwire.delivery.endpoints import changes as rows
-from leadwire.delivery.receivers import pull
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch

@@ -14,55 +14,47 @@ from leadwire.delivery.monitoring import holders, status
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.redis_pool import AWAY
-from leadwire.infrastructure.telemetry.metrics import Gauge
+from leadwire.infrastructure.telemetry.metrics import LookedUp
 
 CAPPED: Final = 10_000  # in gauges.sql, too
 
-UNRELAYED: Final = Gauge("unrelayed_events", f"Committed events that are not relayed yet; counted up to {CAPPED}.")
-UNRELAYED_OLDEST: Final = Gauge("unrelayed_oldest_seconds", "Age of the oldest of them.")
-WAITING: Final = Gauge("deliveries_waiting", f"Deliveries that wait until they are due; counted up to {CAPPED}.")
-QUEUED: Final = Gauge("deliveries_queued", f"Deliveries in a stream or held by a worker; counted up to {CAPPED}.")
-OVERDUE: Final = Gauge(
+UNRELAYED: Final = LookedUp("unrelayed_events", f"Committed events that are not relayed yet; counted up to {CAPPED}.")
+UNRELAYED_OLDEST: Final = LookedUp("unrelayed_oldest_seconds", "Age of the oldest of them.")
+WAITING: Final = LookedUp("deliveries_waiting", f"Deliveries that wait until they are due; counted up to {CAPPED}.")
+QUEUED: Final = LookedUp("deliveries_queued", f"Deliveries in a stream or held by a worker; counted up to {CAPPED}.")
+OVERDUE: Final = LookedUp(
     "waiting_overdue",
     "Deliveries past their due time. held_by nothing: the relay should have queued them. held_by endpoint: their"
     " endpoint's window is full, its receiver asked for a pause or fetches by itself, it has an order or a rate, or its"
     f" host is new. Counted up to {CAPPED} for each endpoint.",
     "held_by",
 )
-OVERDUE_OLDEST: Final = Gauge("waiting_overdue_oldest_seconds", "Time since the oldest of them was due.", "held_by")
-DEAD: Final = Gauge("dead_letters", f"Current dead letters; counted up to {CAPPED}.")
-QUARANTINED: Final = Gauge(
+OVERDUE_OLDEST: Final = LookedUp("waiting_overdue_oldest_seconds", "Time since the oldest of them was due.", "held_by")
+DEAD: Final = LookedUp("dead_letters", f"Current dead letters; counted up to {CAPPED}.")
+QUARANTINED: Final = LookedUp(
     "deliveries_aside",
     "Deliveries that are set aside because they crashed several workers, and events that no relay can relay.",
 )
-SATURATED: Final = Gauge("windows_saturated", "Endpoints with as many queued deliveries as their window allows.")
-NEW_HOSTS: Final = Gauge("endpoints_new_host", "Enabled endpoints whose host has not answered with a 2xx yet.")
-LENGTH: Final = Gauge("stream_length", "Entries of a stream.", "shard")
-LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
-PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "shard")
-OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry that no worker has read.", "shard")
-IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker that is silent has held an entry.", "shard")
-WORKERS: Final = Gauge("workers", f"Workers that asked for work within {status.ALIVE:.0f} s.")
-REDIS_UP: Final = Gauge("redis_up", "1 when Redis takes what the observer writes, 0 when not.")
-DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
+SATURATED: Final = LookedUp("windows_saturated", "Endpoints with as many queued deliveries as their window allows.")
+NEW_HOSTS: Final = LookedUp("endpoints_new_host", "Enabled endpoints whose host has not answered with a 2xx yet.")
+LENGTH: Final = LookedUp("stream_length", "Entries of a stream.", "shard")
+LAG: Final = LookedUp("stream_lag", "Entries that no worker has read.", "shard")
+PENDING: Final = LookedUp("stream_pending", "Entries read and not acknowledged.", "shard")
+OLDEST: Final = LookedUp("stream_oldest_seconds", "Age of the oldest entry that no worker has read.", "shard")
+IDLE: Final = LookedUp(
+    "stream_pending_idle_seconds", "Longest time a worker that is silent has held an entry.", "shard"
+)
+WORKERS: Final = LookedUp("workers", f"Workers that asked for work within {status.ALIVE:.0f} s.")
+REDIS_UP: Final = LookedUp("redis_up", "1 when Redis takes what the observer writes, 0 when not.")
+DATABASE_UP: Final = LookedUp("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
 _OF_STREAMS: Final = {LENGTH: "length", LAG: "lag", PENDING: "pending", OLDEST: "unread", IDLE: "held"}
 _COUNTED: Final = {
     UNRELAYED: "unrelayed", WAITING: "waiting", QUEUED: "queued", DEAD: "dead", QUARANTINED: "aside",
     NEW_HOSTS: "new_hosts",
 }  # fmt: skip
-_ALL: Final = (
-    *(*_COUNTED, UNRELAYED_OLDEST, OVERDUE, OVERDUE_OLDEST, SATURATED),
-    *(*_OF_STREAMS, WORKERS, REDIS_UP, DATABASE_UP),
-)
 
 STATEMENTS: Final = load(__file__)
-
-
-def clear() -> None:
-    """Show nothing: this process does not look any more."""
-    for gauge in (*_ALL, *holders.ALL):
-        gauge.show_all({})
 
 
 async def update(redis: Redis, shards: int) -> None:
@@ -85,9 +77,7 @@ async def update(redis: Redis, shards: int) -> None:
 async def _ledger() -> None:
     async with db.transaction():
         await db.rows("SET LOCAL enable_seqscan = off")  # whatever the statistics say: no table is read whole
-        await db.rows(
-            "SET LOCAL statement_timeout = '2s'"
-        )  # all three, and those of `holders`, within the observer's time limit
+        await db.rows("SET LOCAL statement_timeout = '2s'")  # all, and those of `holders`, within the observer's limit
         values: dict[str, Any] = {name: await statement.rows() for name, statement in STATEMENTS.items()}
     DATABASE_UP.show(1)
     (counts,) = values["counts"]

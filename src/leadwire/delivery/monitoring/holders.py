@@ -13,28 +13,29 @@ from msgspec import Struct
 
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import load
-from leadwire.infrastructure.telemetry.metrics import Gauge
+from leadwire.infrastructure.telemetry.metrics import LookedUp
 
-RECORDING: Final = Gauge(
+RECORDING: Final = LookedUp(
     "feed_held_back_seconds",
     "Age of the oldest open transaction that has recorded an event: the feed holds back what was recorded since.",
 )
-SECONDS: Final = Gauge(
+SECONDS: Final = LookedUp(
     "oldest_snapshot_seconds",
     "Age of the oldest transaction that keeps dead rows from being removed. held_by transaction or prepared.",
     "held_by",
 )
-TRANSACTIONS: Final = Gauge(
+TRANSACTIONS: Final = LookedUp(
     "oldest_snapshot_transactions",
     "Transactions of the server since the oldest snapshot. held_by transaction, prepared, slot or standby.",
     "held_by",
 )
-WAL: Final = Gauge("slot_retained_bytes", "Log that the server keeps for the replication slot that is furthest behind.")
-DEAD: Final = Gauge("dead_rows", "Rows that vacuum has yet to remove from a table of open work, estimated.", "table")
-SPACE: Final = Gauge(
+WAL: Final = LookedUp(
+    "slot_retained_bytes", "Log that the server keeps for the replication slot that is furthest behind."
+)
+DEAD: Final = LookedUp("dead_rows", "Rows that vacuum has yet to remove from a table of open work, estimated.", "table")
+SPACE: Final = LookedUp(
     "database_space_free_ratio", "Free share of the disk with PostgreSQL's files, where the observer runs beside them."
 )
-ALL: Final = (RECORDING, SECONDS, TRANSACTIONS, WAL, DEAD, SPACE)
 
 _STATEMENTS: Final = load(__file__)
 

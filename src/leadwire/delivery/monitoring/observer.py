@@ -7,7 +7,6 @@ process that stops looking clears its gauges.
 import asyncio
 import contextlib
 import functools
-import logging
 import secrets
 from typing import Final
 
@@ -23,7 +22,7 @@ from leadwire.infrastructure.jobs import metrics as jobs
 from leadwire.infrastructure.loop import Loop
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
-from leadwire.infrastructure.telemetry.metrics import Gauge
+from leadwire.infrastructure.telemetry.metrics import Gauge, LookedUp, clear
 
 _EVERY: Final = 5.0  # seconds
 _TIMEOUT: Final = 10.0
@@ -32,24 +31,22 @@ _CHECK_EVERY: Final = 60.0
 _RECENT: Final = 150.0  # seconds: each event is checked once after the minute in which it settles
 _KEY: Final = "leadwire:observer"
 
-IMBALANCE: Final = Gauge(
+IMBALANCE: Final = LookedUp(
     "ledger_imbalance",
     "Violations found by each check of the ledger among recent events; `leadwire ledger` checks all events.",
     "check",
 )
-DAYS_AHEAD: Final = Gauge("partitions_ahead", "Days ahead for which the event tables have partitions.")
-SERVER_AGE: Final = Gauge(
+DAYS_AHEAD: Final = LookedUp("partitions_ahead", "Days ahead for which the event tables have partitions.")
+SERVER_AGE: Final = LookedUp(
     "server_changed_seconds",
     "Time since the database became another server (failover, restore or upgrade); absent where it never did.",
 )
-DAYS_OVERDUE: Final = Gauge("partitions_overdue", "Days past retention that the relay has not dropped yet.")
+DAYS_OVERDUE: Final = LookedUp("partitions_overdue", "Days past retention that the relay has not dropped yet.")
 MISSING: Final = Gauge("migrations_missing", "Migrations of this relay's version that the database lacks.")
 SHARING: Final = Gauge("installations_sharing", "Other installations that use the same Redis.")
 
 
 class Observer:
-    """One relay process's part."""
-
     def __init__(self, redis: Redis, settings: Settings) -> None:
         self._redis = redis
         self._settings = settings
@@ -79,7 +76,7 @@ class Observer:
         elif isinstance(error, db.Canceled):  # it answers, but too slowly
             gauges.DATABASE_UP.show(1)
         metrics.FAILED.labels("observe").inc()
-        telemetry.log("observer.failed", level=logging.WARNING, error=error)
+        telemetry.warn("observer.failed", error=error)
         with contextlib.suppress(*AWAY):
             await conditions.note(self._redis)
 
@@ -124,8 +121,5 @@ class Observer:
         return True
 
     def _clear(self) -> None:
-        gauges.clear()
-        jobs.clear()
-        for gauge in (IMBALANCE, SERVER_AGE, DAYS_AHEAD, DAYS_OVERDUE, reach.TRIED, reach.FAILING):
-            gauge.show_all({})
+        clear()
         self._checked = float("-inf")

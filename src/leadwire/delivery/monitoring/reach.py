@@ -9,16 +9,16 @@ from typing import Final
 from leadwire.delivery.states import OUTCOMES, Outcome
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import load
-from leadwire.infrastructure.telemetry.metrics import Gauge
+from leadwire.infrastructure.telemetry.metrics import LookedUp
 
 _MINUTES: Final = 5
 _FEW: Final = 3  # endpoints; fewer that fail are receivers of their own, at night perhaps all that are tried
 _ANSWERED: Final[frozenset[Outcome]] = frozenset(("http_3xx", "http_4xx", "http_5xx", "gone"))
 
-TRIED: Final = Gauge(
+TRIED: Final = LookedUp(
     "endpoints_tried", f"Endpoints that were tried within {_MINUTES} minutes, by how the last attempt ended.", "outcome"
 )
-FAILING: Final = Gauge(
+FAILING: Final = LookedUp(
     "endpoints_failing_ratio",
     f"Share of them whose last attempt failed; 0 where fewer than {_FEW} did. cause refused: most of these receivers"
     " have answered. cause unreached: most have not, perhaps because of our own way out.",

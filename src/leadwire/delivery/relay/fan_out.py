@@ -6,17 +6,16 @@ what comes after it in its order waits for it; when it has failed often, it is s
 Where all fail, the workspace rests.
 """
 
-import logging
 from typing import Final, NamedTuple
 
 from leadwire.delivery import metrics, wakes
 from leadwire.delivery.endpoints import due
-from leadwire.delivery.relay.front import Front
+from leadwire.delivery.relay.admit import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
-from leadwire.infrastructure.failing import Failing
+from leadwire.infrastructure.loop import Failing
 
 DELIVERIES: Final = 2000
 """Deliveries of a batch, unless one event alone makes more."""
@@ -152,4 +151,4 @@ async def _failed(workspace: str, event_id: str, error: Exception) -> None:
         return
     await _SET_ASIDE.rows(event_id=event_id, error=f"{type(error).__name__}: {error}"[:500])
     _failing.succeeded([event_id, workspace])  # it is tried anew when it is released
-    telemetry.log("event.set_aside", level=logging.ERROR, error=error, event_id=event_id, workspace_id=workspace)
+    telemetry.fail("event.set_aside", error=error, event_id=event_id, workspace_id=workspace)

@@ -4,7 +4,6 @@ Every loop can run in several processes at once.
 """
 
 import asyncio
-import logging
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,13 +11,11 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import epochs, metrics, streams
+from leadwire.delivery import epochs, metrics, pull, streams
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
-from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay import partitions, reconcile
-from leadwire.delivery.relay.admit import ALWAYS, admit, close_overfull
+from leadwire.delivery.relay.admit import ALWAYS, Front, admit, close_overfull
 from leadwire.delivery.relay.fan_out import OutboxFront, fan_out
-from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.loop import Loop
@@ -36,8 +33,6 @@ _MAINTAIN_AGAIN: Final = 15.0  # after a lock that was not granted in time
 
 
 class Relay:
-    """One relay process's work."""
-
     def __init__(self, redis: Redis, settings: Settings) -> None:
         self._redis = redis
         self._settings = settings
@@ -51,7 +46,6 @@ class Relay:
         self._loops = {run.__name__: Loop(run.__name__, run) for run in runs}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Relay until `stop` is set."""
         listening = asyncio.create_task(push.listen(self._wake, stop))
         await asyncio.gather(*(loop.run(stop) for loop in self._loops.values()))
         listening.cancel()
@@ -126,7 +120,7 @@ class Relay:
         )
         if lost:
             metrics.RECONCILED.inc(len(lost))
-            telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=len(lost))
+            telemetry.warn("stream.reconciled", deliveries=len(lost))
             await self._add("reconcile", lost)
         return 0.0 if len(lost) == reconcile.BATCH else self._settings.reconcile_after / 3
 
@@ -136,7 +130,7 @@ class Relay:
             with db.acting_as("maintenance"):
                 created, dropped = await partitions.maintain(self._settings.retention_days)
         except db.Locked as error:
-            telemetry.log("partitions.failed", level=logging.WARNING, error=error)
+            telemetry.warn("partitions.failed", error=error)
             return _MAINTAIN_AGAIN
         if created or dropped:
             telemetry.log(

@@ -16,7 +16,7 @@ from leadwire.delivery import streams
 from leadwire.delivery.streams import Key, StreamState
 from leadwire.infrastructure import batches, db
 from leadwire.infrastructure.db.statements import lists, named
-from leadwire.infrastructure.failing import Failing
+from leadwire.infrastructure.loop import Failing
 
 BATCH: Final = 2000  # deliveries
 _OVERDUE: Final = 600.0  # seconds after the end of a lease

@@ -7,7 +7,6 @@ commit.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -71,7 +70,7 @@ async def _add(redis: Redis, keys: Sequence[Key]) -> bool:
     except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
         _state.failing = True
         metrics.FAILED.labels("add").inc()
-        telemetry.log("stream.unreachable", level=logging.WARNING, error=error, keys=len(keys))
+        telemetry.warn("stream.unreachable", error=error, keys=len(keys))
         return False
     _state.failing = False
     metrics.ADDED.labels("change").inc(len(keys))

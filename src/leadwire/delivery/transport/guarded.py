@@ -134,7 +134,6 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             raise failure from error
 
     async def aclose(self) -> None:
-        """Close every connection."""
         for pinned in self._pinned.values():
             await pinned.client.close()
         self._pinned.clear()

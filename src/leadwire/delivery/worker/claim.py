@@ -5,7 +5,6 @@ sent: it was recorded, or another worker has it.
 """
 
 import functools
-import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
@@ -63,7 +62,7 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, gone: Collec
                 secret, staged, signer, headers, pem = map(functools.partial(opened, endpoint_id), SEALED, sealed)
             except OperatorError as error:  # it waits until our key is set right
                 names = ClaimedDelivery(by_key[key], "", "", "", (), None, *times, *job).names
-                telemetry.log("secret.unreadable", level=logging.ERROR, error=error, **names)
+                telemetry.fail("secret.unreadable", error=error, **names)
                 claimed.held.append(by_key[key])
                 claimed.unreadable.add(endpoint_id)
                 continue

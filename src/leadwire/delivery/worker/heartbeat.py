@@ -7,7 +7,6 @@ with it; nor does one whose database was away.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from typing import Final
@@ -43,7 +42,7 @@ class Heartbeat:
                     try:
                         await self.beat()
                     except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
-                        telemetry.log("heartbeat.failed", level=logging.WARNING, error=error)
+                        telemetry.warn("heartbeat.failed", error=error)
                 await asyncio.sleep(self.every)
 
     async def beat(self) -> None:

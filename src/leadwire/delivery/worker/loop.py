@@ -7,7 +7,6 @@ acknowledged.
 
 import asyncio
 import functools
-import logging
 import os
 import secrets
 import socket
@@ -49,8 +48,6 @@ _UNREADABLE_FOR: Final = 60.0
 
 
 class Deliverer:
-    """One worker process's work."""
-
     def __init__(self, redis: Redis, transport: GuardedTransport, settings: Settings) -> None:
         self._redis = redis
         self._transport = transport
@@ -93,7 +90,7 @@ class Deliverer:
                 if isinstance(error, (*AWAY, *db.TRANSIENT)):
                     self._liveness.turned()
                 metrics.FAILED.labels("deliver").inc()
-                telemetry.log("deliver.failed", level=logging.WARNING, error=error)
+                telemetry.warn("deliver.failed", error=error)
                 await asyncio.sleep(pause.next())
         await self._give_back()
         while running := self._posts | self._aside:
@@ -102,7 +99,7 @@ class Deliverer:
         try:
             await asyncio.wait_for(recording, self._settings.delivery_timeout)
         except TimeoutError:  # the database is away: the entries stay pending for whoever takes them over
-            telemetry.log("deliver.not_recorded", level=logging.WARNING, entries=len(self._held))
+            telemetry.warn("deliver.not_recorded", entries=len(self._held))
         beating.cancel()
         await self._leave()
 
@@ -118,7 +115,7 @@ class Deliverer:
         try:
             await consumers.leave(self._redis, self.consumer, self._shards)
         except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
-            telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
+            telemetry.warn("deliver.not_left", error=error)
 
     async def _round(self, stop: asyncio.Event) -> None:
         """Wait until entries have come or a slot is free, and begin what has its turn."""
@@ -181,7 +178,7 @@ class Deliverer:
             entries = [*self._turns.clear(), *(await self._reading if self._reading else ())]
             await self._returns.add_again(entries)
         except Exception as error:  # noqa: BLE001 - they stay pending, and are taken over
-            telemetry.log("deliver.not_given_back", level=logging.WARNING, error=error)
+            telemetry.warn("deliver.not_given_back", error=error)
 
     async def _claim(self, slots: dict[Key, Slot], stop: asyncio.Event, entries: Sequence[Entry]) -> None:
         """Claim entries and begin their POSTs, each with its slot."""
@@ -215,14 +212,14 @@ class Deliverer:
                     del self._held[job.entry.key]
                     return
             if not self._heartbeat.covers(job.asked):  # another worker might send the same: let it
-                telemetry.log("deliver.too_late", level=logging.WARNING, **job.names)
+                telemetry.warn("deliver.too_late", **job.names)
                 del self._held[job.entry.key]
                 return
             done = await attempt(job, self._transport, self._settings)
             self._slots.note(slot.endpoint_id, done.end - done.start, delivered=done.outcome == "delivered")
             self._recorder.put(done)
         except Exception as error:  # noqa: BLE001 - stays pending; after some rounds it is set aside
-            telemetry.log("delivery.failed", level=logging.ERROR, error=error, **job.names)
+            telemetry.fail("delivery.failed", error=error, **job.names)
             del self._held[job.entry.key]
         finally:
             slot.timer.cancel()
@@ -236,7 +233,7 @@ class Deliverer:
     def _ended(self, tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
         tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):  # its entries stay pending
-            telemetry.log("deliver.failed", level=logging.WARNING, error=error)
+            telemetry.warn("deliver.failed", error=error)
         self._liveness.moved = time.monotonic()
         self._wake()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -15,8 +14,7 @@ from leadwire.delivery.streams import Entry, consumers
 from leadwire.delivery.worker.claim import release
 from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.observe import Liveness
-from leadwire.delivery.worker.quarantine import set_aside
-from leadwire.delivery.worker.returns import log_failed
+from leadwire.delivery.worker.returns import log_failed, set_aside
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.settings import Settings
@@ -83,7 +81,7 @@ class Reader:
         log_failed(await apart(poison, self._set_aside))
         if taken:
             metrics.RECLAIMED.inc(len(taken))
-            telemetry.log("stream.reclaimed", level=logging.WARNING, entries=len(taken))
+            telemetry.warn("stream.reclaimed", entries=len(taken))
         return taken
 
     async def _set_aside(self, entries: Sequence[Entry]) -> None:

@@ -6,7 +6,6 @@ changes nothing if another one has claimed the delivery meanwhile; its POST is k
 """
 
 import functools
-import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
@@ -126,6 +125,4 @@ def _pause(attempt: Attempt) -> float:
 
 def _disabled(endpoint_id: str, workspace: str, reason: str) -> None:
     metrics.DISABLED.labels(reason).inc()
-    telemetry.log(
-        "endpoint.disabled", level=logging.WARNING, endpoint_id=endpoint_id, workspace_id=workspace, reason=reason
-    )
+    telemetry.warn("endpoint.disabled", endpoint_id=endpoint_id, workspace_id=workspace, reason=reason)

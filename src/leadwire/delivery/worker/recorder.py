@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import functools
-import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
@@ -54,7 +53,6 @@ class Recorder:
         self._informative.put_nowait(None)
 
     async def run(self) -> None:
-        """Record until `end`."""
         acknowledging = asyncio.create_task(self._acknowledge_recorded())
         try:
             await asyncio.gather(self._drain(self._plain, _GATHER), self._drain(self._informative, _GATHER_INFORMATIVE))
@@ -121,7 +119,7 @@ class Recorder:
         async with self._one_by_one:
             failed = await apart([[attempt] for attempt in done], self._record_together)
         for (attempt,), reason in failed if last else ():
-            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **attempt.job.names)
+            telemetry.fail("delivery.unrecordable", error=reason, **attempt.job.names)
             del self._held[attempt.job.entry.key]
         return [attempt for (attempt,), _ in failed]
 
@@ -145,7 +143,7 @@ class Recorder:
                     self._redis, [(*attempt.job.entry.key[:2], attempt.outcome) for attempt in dead]
                 )
         except Exception as error:  # noqa: BLE001 - the entries are stale now; whoever takes them over acknowledges them
-            telemetry.log("stream.not_acknowledged", level=logging.WARNING, error=error, entries=len(done))
+            telemetry.warn("stream.not_acknowledged", error=error, entries=len(done))
 
 
 async def persist(work: Callable[[], Awaitable[T]], liveness: Liveness, stop: asyncio.Event | None = None) -> T | None:
@@ -161,7 +159,7 @@ async def persist(work: Callable[[], Awaitable[T]], liveness: Liveness, stop: as
             liveness.turned(recording=stop is None)
             liveness.refused = time.perf_counter()
             metrics.FAILED.labels("record" if stop is None else "deliver").inc()
-            telemetry.log("database.unreachable", level=logging.WARNING, error=error)
+            telemetry.warn("database.unreachable", error=error)
         if stop is not None and stop.is_set():
             return None
         await asyncio.sleep(pause.next())

@@ -74,7 +74,6 @@ class Pace:
         return int(self._free)
 
     def take(self, count: int) -> None:
-        """Note that there were so many."""
         self._free -= count
 
 
@@ -118,7 +117,6 @@ class Slots:
         return slot.slow
 
     def leave(self, slot: Slot) -> None:
-        """Give a slot back."""
         (self._slow if slot.slow else self._fast).leave(slot.endpoint_id)
 
     def note(self, endpoint_id: str, seconds: float, *, delivered: bool) -> None:
@@ -129,7 +127,6 @@ class Slots:
         record.most = min(record.most + 1, self._largest) if delivered else max(least, record.most // 2)
 
     def taken(self, endpoint_id: str) -> int:
-        """Return how many POSTs an endpoint has under way."""
         return self._fast.taken[endpoint_id] + self._slow.taken[endpoint_id]
 
     def _known(self, endpoint_id: str) -> _Record:

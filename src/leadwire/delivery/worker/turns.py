@@ -33,7 +33,6 @@ class Turns:
         return itertools.chain.from_iterable(queue.values() for queue in self._queues.values())
 
     def count(self, endpoint_id: str) -> int:
-        """Return how many entries of an endpoint wait."""
         return len(self._queues.get(endpoint_id, ()))
 
     def add(self, entry: Entry) -> Entry:
@@ -82,7 +81,6 @@ class Turns:
         return evicted
 
     def clear(self) -> list[Entry]:
-        """Take out everything."""
         entries = list(self)
         self._queues.clear()
         self._count = 0

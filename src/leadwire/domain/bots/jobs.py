@@ -1,6 +1,5 @@
 """Silent conversations are nudged once, then ended."""
 
-import logging
 from typing import Final
 
 from leadwire.domain.bots import reads
@@ -32,7 +31,7 @@ async def nudge_or_end(job: Claimed) -> Again | None:
             await _nudge_or_end(job.key, flow)
     except DomainError as error:  # it is full, or its flow is one that cannot be used any more
         names = {"workspace_id": job.workspace, "conversation_id": job.key}
-        telemetry.log("silence.refused", level=logging.WARNING, error=error, **names)
+        telemetry.warn("silence.refused", error=error, **names)
         return Again(_REFUSED)
     return None
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import structs
 
-from leadwire.delivery.feed.events import StoredEvent, about
+from leadwire.delivery.feed import StoredEvent, about
 from leadwire.domain.conversations import schema
 from leadwire.domain.conversations.plan import COLUMNS, Known
 from leadwire.domain.conversations.schema import MAX_MESSAGES, Conversation, ConversationDetail, Status, StoredMessage

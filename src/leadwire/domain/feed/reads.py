@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from leadwire.delivery import feed as events
 from leadwire.delivery import wakes
 from leadwire.delivery.envelope import KINDS
-from leadwire.delivery.feed import events
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.queries import Limit
 from leadwire.infrastructure import clock, ids

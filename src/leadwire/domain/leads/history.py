@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from leadwire.delivery.feed.events import StoredEvent, about
+from leadwire.delivery.feed import StoredEvent, about
 from leadwire.infrastructure import clock
 
 

@@ -5,7 +5,6 @@ behind notices.
 """
 
 import functools
-import logging
 from typing import Any, Final
 
 from leadwire.domain.mail import compose, reads
@@ -66,7 +65,7 @@ async def _record(mail: Mail, result: Result) -> None:
     if result.outcome != "sent":  # what the server said may name the recipient
         about: dict[str, Any] = {"mail": mail.id, "kind": mail.kind, "state": state}
         about |= {"outcome": result.outcome, "code": result.error[:3]}
-        telemetry.log("mail.failed", level=logging.WARNING, **about)
+        telemetry.warn("mail.failed", **about)
 
 
 @functools.lru_cache(maxsize=1)

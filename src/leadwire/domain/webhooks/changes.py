@@ -11,12 +11,11 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET
 
-from leadwire.delivery import signing
+from leadwire.delivery import pull, signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.endpoints import discard as discards
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.outbox import Event
-from leadwire.delivery.receivers import pull
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, filters, reads, signing_keys

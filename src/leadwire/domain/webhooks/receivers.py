@@ -4,16 +4,14 @@ fetches, deliveries.
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Struct, structs
 
-from leadwire.delivery import signing, wakes
+from leadwire.delivery import pull, signing, wakes
 from leadwire.delivery.endpoints import changes as rows
-from leadwire.delivery.receivers import checkpoints, pull
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, redrives, rotation
 from leadwire.domain.webhooks.redrives import Redrive, Selection
@@ -72,7 +70,7 @@ class Acknowledged(Struct, frozen=True):
 
 
 class _Enveloped(Struct, frozen=True):
-    checkpoint: checkpoints.Checkpoint  # no key of an event
+    checkpoint: pull.Checkpoint  # no key of an event
 
 
 async def make_token(workspace: str, endpoint_id: str) -> str:
@@ -99,7 +97,7 @@ async def checkpoint(receiver: Receiver, after: int) -> Signed:
     """
     if not (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).numbered:
         raise Conflict("The deliveries of this endpoint have no numbers.", code="not_numbered")
-    ranges = await checkpoints.read(receiver.workspace, receiver.endpoint_id, after)
+    ranges = await pull.checkpoint(receiver.workspace, receiver.endpoint_id, after)
     body = msgspec.json.encode(_Enveloped(ranges))
     secret, staged, key = await rotation.signers(receiver.workspace, receiver.endpoint_id)
     at, prefix = int(clock.parse(ranges.at).timestamp()), settings.get().header_prefix
@@ -159,7 +157,7 @@ async def fetch(receiver: Receiver, most: int) -> Batch:
     try:
         lease, handed = await pull.take(*_place(receiver), most, settings.get())
     except OperatorError as error:
-        telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint_id=receiver.endpoint_id)
+        telemetry.fail("secret.unreadable", error=error, endpoint_id=receiver.endpoint_id)
         raise Unavailable("The endpoint's secret cannot be read just now.") from error
     deliveries = [Fetched(dict(delivery.headers), delivery.body.decode()) for delivery in handed]
     return Batch(lease, settings.get().delivery_timeout, deliveries)

@@ -178,7 +178,6 @@ async def savepoint() -> Callable[[], Awaitable[None]]:
 
 
 def in_transaction() -> bool:
-    """Whether a transaction is open here."""
     return DB.current_transaction.get() is not None
 
 

@@ -80,7 +80,6 @@ class Shares:
         return False
 
     def remove(self, asking: str, waiter: "asyncio.Future[Any]") -> None:
-        """Let this one wait no more."""
         queue = self.waiting[asking]
         queue.remove(waiter)
         if not queue:

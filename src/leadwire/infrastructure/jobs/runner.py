@@ -4,7 +4,6 @@ A call that fails fails alone: a batch is run again one by one, in the same roun
 """
 
 import asyncio
-import logging
 import os
 import secrets
 import socket
@@ -144,10 +143,10 @@ class Runner:
             try:
                 given_up, left = await queue.finish(kind.name, ended, self._owner, kind.tries)
             except Exception as error:  # noqa: BLE001 - asyncpg raises more than it documents
-                telemetry.log("job.not_noted", level=logging.WARNING, error=error, kind=kind.name, jobs=len(ended))
+                telemetry.warn("job.not_noted", error=error, kind=kind.name, jobs=len(ended))
                 return
             for key in given_up:
-                telemetry.log("job.given_up", level=logging.ERROR, kind=kind.name, key=key)
+                telemetry.fail("job.given_up", kind=kind.name, key=key)
             ended = [job for job in ended if job.key in left]
             if ended:  # somebody adds them again in a transaction that is open
                 await rest(_POLL, asyncio.Event())
@@ -169,8 +168,8 @@ def _failed(kind: Kind, job: Claimed, error: BaseException, took: float) -> Ende
         _HELD_PAUSE if not_ours else min(_FIRST_PAUSE * 2.0 ** min(job.tries, 10), _LONGEST_PAUSE)
     )  # 2.0**1024 is no number
     metrics.FAILURES.labels(kind.name).inc()
-    telemetry.log(
-        "job.failed", level=logging.WARNING, error=error, kind=kind.name, key=job.key, workspace_id=job.workspace,
+    telemetry.warn(
+        "job.failed", error=error, kind=kind.name, key=job.key, workspace_id=job.workspace,
         tries=job.tries + 1,
     )  # fmt: skip
     return Ended(job.key, max(pause, took), job.place, telemetry.text_of(error)[:300], int(not not_ours))

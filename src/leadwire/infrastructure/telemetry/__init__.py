@@ -96,6 +96,16 @@ def log(event: str, *, level: int = logging.INFO, error: BaseException | None = 
         _log.log(level, event, extra={"fields": fields}, exc_info=error)
 
 
+def warn(event: str, *, error: BaseException | None = None, **fields: Any) -> None:
+    """The same about what went wrong and is tried again, or done without."""
+    log(event, level=logging.WARNING, error=error, **fields)
+
+
+def fail(event: str, *, error: BaseException | None = None, **fields: Any) -> None:
+    """The same about what somebody has to look at. With a traceback."""
+    log(event, level=logging.ERROR, error=error, **fields)
+
+
 def _of_request() -> dict[str, Any]:
     request = _request.get()
     if request is None:

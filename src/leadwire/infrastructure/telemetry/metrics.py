@@ -82,5 +82,16 @@ class Gauge(Collector):
         return [family]
 
 
+class LookedUp(Gauge):
+    """One that the observer, in one process alone, looks up in the servers."""
+
+
 GAUGES: Final[dict[str, Gauge]] = {}
 """Those of this process, by their names."""
+
+
+def clear() -> None:
+    """Show nothing of what is looked up: this process does not look any more."""
+    for gauge in GAUGES.values():
+        if isinstance(gauge, LookedUp):
+            gauge.show_all({})

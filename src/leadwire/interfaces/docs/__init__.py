@@ -14,7 +14,6 @@ from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Redirect
 from markupsafe import Markup, escape
-from msgspec import Struct
 
 from leadwire import __version__
 from leadwire.infrastructure import settings
@@ -24,6 +23,7 @@ from leadwire.interfaces.docs.markdown import PREFIX, Page
 from leadwire.interfaces.http import assets
 from leadwire.interfaces.http.routes import get
 
+_LISTED: Final = "llms.txt"
 _HERE: Final = Path(__file__).parent
 _POLICY: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -33,16 +33,10 @@ _POLICY: Final = {
 }
 
 
-class Site(Struct, frozen=True):
-    """All of it: each file by its name, as its bytes and its media type."""
-
-    files: dict[str, tuple[bytes, str]]
-    listed: bytes
-    """`/llms.txt`."""
-
-
-def build(document: Mapping[str, Any]) -> Site:
-    """Make every page. One that is made from the OpenAPI document has a template of its name."""
+def build(document: Mapping[str, Any]) -> dict[str, tuple[bytes, str]]:
+    """Return every file by its name, as its bytes and its media type. A page that is made from the OpenAPI document has
+    a template of its name.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=jinja2.select_autoescape(),
@@ -68,9 +62,8 @@ def build(document: Mapping[str, Any]) -> Site:
         for section in page.sections
     ]
     files["search.json"] = msgspec.json.encode(index), "application/json"
-    return Site(
-        files, environment.get_template("llms.txt").render(groups=groups, url=settings.get().public_url).encode()
-    )
+    listed = environment.get_template("llms.txt").render(groups=groups, url=settings.get().public_url)
+    return files | {_LISTED: (listed.encode(), "text/plain")}
 
 
 def _installable(text: str) -> bytes:
@@ -84,8 +77,14 @@ def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteH
     """Return the handlers of one application. The pages are made once, on the first request."""
 
     @functools.cache
-    def made(app: Litestar) -> Site:
+    def made(app: Litestar) -> dict[str, tuple[bytes, str]]:
         return build(document(app))
+
+    def file(request: Request[Any, Any, Any], name: str) -> Response[bytes]:
+        if name not in (files := made(request.app)):
+            raise NotFound("The documentation has no such page.")
+        content, kind = files[name]
+        return Response(content, media_type=kind, headers=_POLICY if kind == "text/html" else None)
 
     @get("/docs")
     async def start() -> Redirect:
@@ -95,14 +94,11 @@ def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteH
     @get(PREFIX + "{name:str}")
     async def page(request: Request[Any, Any, Any]) -> Response[bytes]:
         """A page, its Markdown, or what the search looks in."""
-        if (file := made(request.app).files.get(request.path_params["name"])) is None:
-            raise NotFound("The documentation has no such page.")
-        content, kind = file
-        return Response(content, media_type=kind, headers=_POLICY if kind == "text/html" else None)
+        return file(request, request.path_params["name"])
 
-    @get("/llms.txt")
+    @get(f"/{_LISTED}")
     async def listed(request: Request[Any, Any, Any]) -> Response[bytes]:
         """The list of all pages, for programs that read them."""
-        return Response(made(request.app).listed, media_type="text/plain")
+        return file(request, _LISTED)
 
     return [start, page, listed, clients.route(document)]

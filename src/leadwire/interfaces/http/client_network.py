@@ -4,7 +4,6 @@ operator has named.
 
 import contextlib
 import ipaddress
-import logging
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -58,7 +57,7 @@ def _report() -> None:
     if _reported and now - _reported[0] < _REPORT_EVERY:
         return
     _reported[:] = [now]
-    telemetry.log("proxy.not_trusted", level=logging.WARNING)
+    telemetry.warn("proxy.not_trusted")
     redis_pool.run_in_background(_keep())
 
 

@@ -1,6 +1,5 @@
 """Error responses: `application/problem+json` (RFC 9457) with a stable `code`. No input leads to a 500."""
 
-import logging
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -36,7 +35,7 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
     """Return the response for whatever was raised while a request was handled."""
     if isinstance(error, DomainError):
         if isinstance(error, db.Crowded):
-            telemetry.log("request.crowded", level=logging.WARNING)
+            telemetry.warn("request.crowded")
         return _respond(error)
     if isinstance(error, db.Moving):
         return _respond(WorkspaceMoving())
@@ -44,10 +43,10 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
         return _respond(_from_litestar(error))
     for kinds, detail in _UNAVAILABLE.items():
         if isinstance(error, kinds):
-            telemetry.log("request.unavailable", level=logging.WARNING, error=error)
+            telemetry.warn("request.unavailable", error=error)
             unknown = isinstance(error, db.OutcomeUnknown) and request.method not in ("GET", "HEAD")
             return _respond(Unavailable(_UNKNOWN if unknown else detail))
-    telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
+    telemetry.fail("request.failed", error=error, route=request.scope.get("path_template"))
     if isinstance(error, (OperatorError, *db.UNPREPARED)):  # such as a secret that our key does not open: try later
         return _respond(Unavailable(_MISCONFIGURED))
     return _respond(Internal("Something went wrong on our side. Quote the request id to support."))

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import logging
 import math
 from typing import Any, Final
 
@@ -69,7 +68,7 @@ class ApiKeyGuard:
         set_workspace(caller.workspace, caller.key_id)
         if caller.networks and not networks.allow(client_network.address(scope), caller.networks):
             self._failures.take(client_network.network(scope), loop_time)
-            telemetry.log("key.address_refused", level=logging.WARNING, key=caller.key_id)
+            telemetry.warn("key.address_refused", key=caller.key_id)
             raise AddressNotAllowed("This API key may not be used from the address that the request came from.")
         limit = self._limit if caller.requests is None else _own_limit(caller.requests)
         scope["state"][ADDED].extend(limit.take(caller.key_id, loop_time))
@@ -114,5 +113,5 @@ async def _write(caller: Caller) -> None:
         await changes.note_use([caller.key_id])
     except Exception as error:  # noqa: BLE001 - a note is not worth a failed request; the next request tries again
         names = {"workspace_id": caller.workspace, "key": caller.key_id}
-        telemetry.log("key.use_not_noted", level=logging.WARNING, error=error, **names)
+        telemetry.warn("key.use_not_noted", error=error, **names)
         _noted.pop(caller.key_id, None)

@@ -106,15 +106,9 @@ async def show_delivery(receiver: Owner, event_id: str) -> Single[Explained]:
 @post("/redrives", scope="")
 async def start_redrive(receiver: Owner, wanted: Body[Wanted]) -> Single[Redrive | Counted]:
     """Send deliveries again: dead letters that match, a period, numbers or one."""
-    selection = Selection(
-        event_id=wanted.event_id,
-        numbers=wanted.numbers,
-        replay=wanted.replay,
-        kinds=wanted.kinds,
-        outcomes=wanted.outcomes,
-        since=_moment("since", wanted.since),
-        until=_moment("until", wanted.until),
-    )
+    chosen = {name: getattr(wanted, name) for name in ("event_id", "numbers", "replay", "kinds", "outcomes")}
+    since, until = _moment("since", wanted.since), _moment("until", wanted.until)
+    selection = Selection(**chosen, since=since, until=until)
     if wanted.dry_run:
         return Single(Counted(await receivers.count(receiver, selection)))
     return Single(await receivers.redrive(receiver, selection, wanted.per_second))

@@ -13,7 +13,6 @@ a process has gathered when it is killed is in its log only.
 import asyncio
 import contextvars
 import ipaddress
-import logging
 from collections.abc import Iterable
 from typing import Final
 
@@ -122,7 +121,7 @@ async def write() -> None:
 
 async def _take(of: str, name: str) -> None:
     if not await _LIMITS[of].take_at_once(name):
-        telemetry.log("sign_in.throttled", level=logging.WARNING, of=of)
+        telemetry.warn("sign_in.throttled", of=of)
         most, window = _MOST[of]
         raise RateLimited(_REFUSAL, headers={"Retry-After": str(window // most)})
 
@@ -142,4 +141,4 @@ async def _write_later() -> None:
         try:
             await write()
         except Exception as error:  # noqa: BLE001 - the next round tries again
-            telemetry.log("audit.failed", level=logging.WARNING, error=error)
+            telemetry.warn("audit.failed", error=error)

@@ -6,7 +6,6 @@ outside of transactions.
 """
 
 import hashlib
-import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
@@ -169,7 +168,7 @@ async def _finish(heard: Heard, number: int = 0, start: Start | None = None) -> 
     """Look who else is concerned, decide, and store. Raise as `store_turn`."""
     if heard.failure:
         names = {"workspace_id": heard.session.workspace, "conversation_id": heard.session.conversation_id}
-        telemetry.log("bot.failed", level=logging.ERROR, error=heard.failure, **names)
+        telemetry.fail("bot.failed", error=heard.failure, **names)
     workspace, patch, holder = heard.session.workspace, heard.patch, None
     # Phone numbers take turns, and so do those who have met somebody else's change.
     async with db.transaction() if number or (heard.needs_holder and not (patch and patch.email)) else nullcontext():
@@ -205,5 +204,5 @@ async def _answer(
         return await answerer(question)
     except Exception as error:  # noqa: BLE001 - a bot that cannot answer hands over, whatever the reason
         names = {"workspace_id": question.workspace, "bot_id": question.bot_id}
-        telemetry.log("answer.failed", level=logging.WARNING, error=error, **names)
+        telemetry.warn("answer.failed", error=error, **names)
         return None

@@ -4,7 +4,7 @@
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,24 +12,11 @@ from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.v1.openapi.document import document
-
-Describe = Callable[[Litestar], dict[str, Any]]
-"""Returns the document of an application. It is made once."""
+from leadwire.interfaces.v1.openapi.document import document as document
 
 
-def describing(events: Mapping[str, type[msgspec.Struct]], samples: Mapping[str, Mapping[str, Any]]) -> Describe:
-    """Return what describes an application that has these events."""
-
-    @functools.cache
-    def describe(app: Litestar) -> dict[str, Any]:
-        return document(app, events, samples)
-
-    return describe
-
-
-def route(describe: Describe) -> HTTPRouteHandler:
-    """Return the handler that serves the document."""
+def route(describe: Callable[[Litestar], dict[str, Any]]) -> HTTPRouteHandler:
+    """Return the handler that serves the document of an application."""
 
     @functools.cache
     def encoded(app: Litestar) -> bytes:

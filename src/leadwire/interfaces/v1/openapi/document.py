@@ -16,12 +16,11 @@ from leadwire.domain.exports.text import FORMATS
 from leadwire.infrastructure import ids, settings
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter, Problem
 from leadwire.interfaces.http.body import media_types
-from leadwire.interfaces.http.responses import Page, Single, Tagged
+from leadwire.interfaces.http.responses import Feed, Page, Single, Tagged
 from leadwire.interfaces.http.streams import Download
 from leadwire.interfaces.v1.openapi import schemas
 from leadwire.interfaces.v1.openapi.errors import ErrorResponses
-from leadwire.interfaces.v1.openapi.events import event_kinds, webhook
-from leadwire.interfaces.v1.openapi.schemas import AT, REF, Json, docstrings, references
+from leadwire.interfaces.v1.openapi.schemas import AT, REF, Json, docstrings, event_kinds, references, webhook
 from leadwire.interfaces.v1.operations import NO_QUERY, Operation
 
 _SKELETON: Final = Path(__file__).with_name("skeleton.toml")
@@ -168,7 +167,7 @@ def _request_headers(operation: Operation) -> Iterator[str]:
 
 def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: list[Operation]) -> dict[str, Any]:
     """Return 200, and 304 where there is one."""
-    own = {Tagged: ["ETag"], Page: ["Link"]}.get(operation.envelope, [])
+    own = {Tagged: ["ETag"], Page: ["Link"], Feed: ["Link"]}.get(operation.envelope, [])
     replayed = ["Idempotent-Replayed"] if operation.method != "get" else []
     if operation.method == "get" and operation.envelope is not Tagged:
         own += ["Content-Encoding", "Vary"]

@@ -1,6 +1,5 @@
 """Single sign-on: the way to a provider and back, its call that a session has ended, and a workspace's settings."""
 
-import logging
 from typing import Final
 
 from litestar import HttpMethod, Response, route
@@ -231,7 +230,7 @@ def _refused(request: Asked, provider_id: str, refusal: DomainError) -> PageResp
 
 def _log(provider_id: str, refusal: DomainError) -> None:
     fault = getattr(refusal, "fault", refusal.code)
-    telemetry.log("sso.refused", level=logging.WARNING, provider=provider_id, fault=fault)
+    telemetry.warn("sso.refused", provider=provider_id, fault=fault)
 
 
 async def _shown(context: PageContext, provider_id: str, tested: list[checks.Check] | None = None) -> PageResponse:

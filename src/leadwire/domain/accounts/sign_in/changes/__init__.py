@@ -3,7 +3,6 @@
 Who signs in from a browser that the account's owner has used before is not held up by strangers, see `sessions`.
 """
 
-import logging
 from collections.abc import Sequence
 
 from leadwire.domain.accounts import joining, networks, notify
@@ -38,7 +37,7 @@ async def sign_in(email: str, password: str, browser: Browser, invitation: str =
         tries.failed(
             (account for login in logins for account in login["workspaces"]), email, "wrong password", browser.address
         )
-        telemetry.log("sign_in.refused", level=logging.WARNING, user=logins[0]["id"] if logins else None)
+        telemetry.warn("sign_in.refused", user=logins[0]["id"] if logins else None)
         raise wrong
     _, login_id, stored, code_wanted, _ = login
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
@@ -55,7 +54,7 @@ async def give_code(ticket: str, code: str, browser: Browser, invitation: str = 
     try:
         login_id = await second_factor.redeem(ticket, code, browser.address)
     except Invalid:
-        telemetry.log("sign_in.code_refused", level=logging.WARNING)
+        telemetry.warn("sign_in.code_refused")
         raise
     return await _begin(login_id, browser, invitation)
 
@@ -70,7 +69,7 @@ async def give_passkey(answer: Answer, ticket: str, browser: Browser, invitation
         if ticket and (await second_factor.holder(ticket))[0] != login_id:
             raise Invalid("This passkey is another account's.")
     except Invalid:
-        telemetry.log("sign_in.passkey_refused", level=logging.WARNING)
+        telemetry.warn("sign_in.passkey_refused")
         raise
     return await _begin(login_id, browser, invitation, "by passkey")
 

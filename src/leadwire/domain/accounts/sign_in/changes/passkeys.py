@@ -6,7 +6,6 @@ once.
 """
 
 import json
-import logging
 from datetime import datetime
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -164,7 +163,7 @@ async def owner(answer: Answer) -> str:
     count, before = used.new_sign_count, row["sign_count"]
     if not await _USE.row(id=row["id"], count=count, backed_up=used.credential_backed_up, at=at):
         if count <= before and before:  # a copy of the key may be in use
-            telemetry.log("passkey.count_went_back", level=logging.WARNING, passkey=row["id"], was=before, now=count)
+            telemetry.warn("passkey.count_went_back", passkey=row["id"], was=before, now=count)
         tries.failed(row["workspaces"], row["email"], "passkey refused: used before", answer.address)
         raise refused
     return str(row["user_id"])

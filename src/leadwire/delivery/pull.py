@@ -1,17 +1,25 @@
-"""Deliveries that a receiver fetches: an endpoint whose URL is `pull:NAME`.
+"""What a receiver asks for by itself.
 
-They wait as others do. Handed out, a delivery is queued, and its owner is a lease instead of a worker: acknowledged
-within it, it is delivered; not, it is a failed attempt. So everything else is as with a POST, because it is the same
-rows and the same statement that records.
+Deliveries that it fetches: an endpoint whose URL is `pull:NAME`. They wait as others do. Handed out, a delivery is
+queued, and its owner is a lease instead of a worker: acknowledged within it, it is delivered; not, it is a failed
+attempt. So everything else is as with a POST, because it is the same rows and the same statement that records.
+
+Checkpoints, to compare with what it has: the numbers of an endpoint's deliveries, each with its event. The receiver
+computes the digest itself. So a checkpoint says only what both sides can know, and the end of the stream is told like
+any other place in it.
 """
 
 import functools
+import hashlib
 import math
 import re
 import secrets
 import time
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from leadwire.delivery import retry
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW, SEALED, opened
@@ -25,7 +33,7 @@ from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import named
-from leadwire.infrastructure.failing import Failing
+from leadwire.infrastructure.loop import Failing
 from leadwire.infrastructure.settings import Settings
 
 SCHEME: Final = "pull:"
@@ -33,9 +41,13 @@ SCHEME: Final = "pull:"
 URL: Final = re.compile("pull:[a-z0-9][a-z0-9._-]{0,99}")
 NAME_RULE: Final = "at most 100 lower-case letters, digits, dots, hyphens and underscores"
 BATCH: Final = 500  # expired deliveries
+MOST: Final = 1000
+"""Numbers of one checkpoint, from the first that has a delivery on."""
 _failing: Final = Failing("expire")
 
-_UNTIL_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = named(__file__, "until_due take held delivered expired")
+_UNTIL_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED, _NUMBERED = named(
+    __file__, "until_due take held delivered expired numbered"
+)
 
 
 class Handed(NamedTuple):
@@ -117,28 +129,87 @@ def _to_send(row: db.Row) -> ClaimedDelivery:
     """What `take` has taken, with what it needs to be signed."""
     sealed = row["secret"], row["staged_secret"], row["signing_key"], row["headers"]
     secret, staged, signer, headers = map(functools.partial(opened, row["endpoint_id"]), SEALED, sealed)
-    plain = _delivery(row)._replace(body=row["body"], numbered=row["numbered"], sequence=row["sequence"])
-    plain = plain._replace(secret=secret, staged_secret=staged, signing_key=signer, ordering_key=row["ordering_key"])
-    return plain._replace(headers=pairs(headers), claimed_at=row["taken_at"])
+    return _delivery(
+        row, body=row["body"], numbered=row["numbered"], sequence=row["sequence"], ordering_key=row["ordering_key"],
+        secret=secret, staged_secret=staged, signing_key=signer, headers=pairs(headers), claimed_at=row["taken_at"],
+    )  # fmt: skip
 
 
 def _attempt(row: db.Row, outcome: Outcome, settings: Settings) -> Attempt:
     """What came of what was handed out: it began then, and ends now."""
     end = time.perf_counter()
     start = end - row["took"]
-    job = _delivery(row)._replace(claimed=start, relaying=row["relaying"], age=row["age"])
+    job = _delivery(row, claimed=start, relaying=row["relaying"], age=row["age"])
     following = retry.after(outcome, job.number, settings.retry_schedule, test=job.test)
     error = None if outcome == "delivered" else f"not acknowledged within {settings.delivery_timeout:g} s"
     return Attempt(job, row["started_at"], start, end, outcome, following, error=error)
 
 
-def _delivery(row: db.Row) -> ClaimedDelivery:
+def _delivery(row: db.Row, **more: Any) -> ClaimedDelivery:
     """A delivery that no stream has an entry of."""
-    return ClaimedDelivery(
-        Entry(b"", b"", Key(row["event_id"], row["endpoint_id"], row["attempts"])),
-        generation=row["generation"],
-        test=row["test"],
-        subject=row["subject"],
-        traceparent=row["traceparent"],
-        workspace=row["workspace_id"],
+    entry = Entry(b"", b"", Key(row["event_id"], row["endpoint_id"], row["attempts"]))
+    columns = {name: row[name] for name in ("generation", "test", "subject", "traceparent")}
+    return ClaimedDelivery(entry, workspace=row["workspace_id"], **columns, **more)
+
+
+Ranges = list[tuple[int, int]]
+"""First and last number of each."""
+
+
+class Checkpoint(Struct, frozen=True):
+    """The deliveries of an endpoint with numbers above `after`, up to `last`."""
+
+    endpoint_id: str
+    at: str
+    """By the database's clock, as the times of deliveries are."""
+    after: int
+    last: int
+    highest: int
+    """The highest number given so far: more follows after `last` if it is below."""
+    open: Ranges
+    """On their way, or still to be sent again."""
+    gone: Ranges
+    """Canceled, erased or past retention: they are not sent any more."""
+    count: int
+    """All others."""
+    digest: str
+    """Of these, in the order of their numbers: SHA-256, in hex, of a line `number webhook-id` for each."""
+
+
+async def checkpoint(workspace: str, endpoint_id: str, after: int) -> Checkpoint:
+    """Return the checkpoint of up to `MOST` deliveries above a number."""
+    rows = await _NUMBERED.rows(workspace=workspace, endpoint_id=endpoint_id, after=after, most=MOST)
+    at, first, highest = rows[0]["at"], rows[0]["first"], rows[0]["highest"] or 0
+    last = max(after, highest if first is None else min(highest, first + MOST - 1))
+    numbered = [row for row in rows if row["sequence"] is not None]
+    kept = [row for row in numbered if row["kept"]]
+    lines = [f"{row['sequence']} {row['event_id']}\n" for row in kept if row["finished"]]
+    return Checkpoint(
+        endpoint_id=endpoint_id,
+        at=clock.iso(clock.from_unix(at)),
+        after=after,
+        last=last,
+        highest=highest,
+        open=_ranges(row["sequence"] for row in kept if not row["finished"]),
+        gone=_between(after, (row["sequence"] for row in kept), last),
+        count=len(lines),
+        digest=hashlib.sha256("".join(lines).encode()).hexdigest(),
     )
+
+
+def _ranges(numbers: Iterable[int]) -> Ranges:
+    ranges: Ranges = []
+    for sequence in numbers:
+        follows = ranges and ranges[-1][1] == sequence - 1
+        ranges[-1:] = [(ranges[-1][0], sequence)] if follows else [*ranges[-1:], (sequence, sequence)]
+    return ranges
+
+
+def _between(after: int, numbers: Iterable[int], last: int) -> Ranges:
+    """The ranges above `after`, up to `last`, that ascending numbers leave out."""
+    gaps, before = [], after
+    for sequence in chain(numbers, [last + 1]):
+        if sequence > before + 1:
+            gaps.append((before + 1, sequence - 1))
+        before = sequence
+    return gaps

@@ -92,7 +92,7 @@ def _query() -> None:
 
 
 def _links() -> None:
-    responses.links = lambda *_: ""
+    responses._linked = lambda _, page, *__: JSONResponse(page)  # noqa: SLF001
 
 
 def _event() -> None:

@@ -35,6 +35,10 @@ async def page(client, query="", status=200):
     return answer.json()
 
 
+def links(answer):
+    return {rel: link["url"] for rel, link in answer.links.items()}
+
+
 async def refused(client, query, parameter, code):
     [fault] = (await page(client, query, 400))["errors"]
     assert (fault["parameter"], fault["code"]) == (parameter, code)
@@ -57,6 +61,10 @@ async def test_events_come_oldest_first_as_webhooks_tell_them(client, workspace,
     sent = await make.emitted()
     assert [{name: one[name] for name in ("event", "timestamp", "data")} for one in whole["data"]] == sent
     assert whole["meta"] == {"next_cursor": whole["data"][-1]["id"], "has_more": False, "held_back_since": None}
+    assert links(await client.get("/v1/events?limit=100")) == {"first": "/v1/events?limit=100&cursor=first"}
+    cut = await client.get("/v1/events?types=lead.created,conversation.started&limit=1")
+    shared = "/v1/events?types=lead.created%2Cconversation.started&limit=1&cursor="
+    assert links(cut) == {"first": f"{shared}first", "next": f"{shared}{cut.json()['meta']['next_cursor']}"}
     seen, cursor, more = [], "first", True
     while more:
         found = await page(client, f"limit=2&cursor={cursor}")

@@ -281,7 +281,7 @@ async def test_a_workspace_can_have_so_many_and_no_more(client, five):
         await created(client, "leads")
 
 
-async def test_a_download_that_is_canceled_or_left_ends(client, five, workspace, api_key, monkeypatch):
+async def test_a_download_that_is_canceled_or_left_ends(client, five, workspace, api_key, monkeypatch, caplog):
     """A canceled one without an end of its body, so that nobody takes it for whole. The places are free again."""
     monkeypatch.setattr(exports, "_NOTED_EVERY", 1)
     export, other = await created(client, "leads"), await created(client, "leads")
@@ -308,3 +308,4 @@ async def test_a_download_that_is_canceled_or_left_ends(client, five, workspace,
             await canceled
         await eventually(lambda: not exports._downloads)
     assert (await client.get(f"/v1/exports/{export['id']}")).json()["data"]["rows"] == 0
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn")]

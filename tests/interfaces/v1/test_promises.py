@@ -28,12 +28,18 @@ async def test_an_entity_tag_saves_a_transfer_and_guards_a_change(client, worksp
     assert changed.status_code == 200
     assert changed.headers["etag"] != tag
     assert (await client.get(url, headers={"If-None-Match": tag})).status_code == 200
-    for stale in (tag, f"W/{changed.headers['etag']}", "garbage", '""', '"9999999999999"'):
+    for stale in (tag, f"W/{changed.headers['etag']}", '""', '"9999999999999", "a,b"', f'"x",, W/{tag}'):
         for answer in (
             await client.patch(url, json={"name": "Mallory"}, headers={"If-Match": stale}),
             await client.delete(url, headers={"If-Match": stale}),
         ):
             assert (answer.status_code, answer.json()["code"]) == (412, "precondition_failed")
+    for malformed in ("garbage", "1", '"1', '1"', '"1" "2"', 'w/"1"', '"a b"', '*, "1"'):
+        for answer in (
+            await client.patch(url, json={"name": "Mallory"}, headers={"If-Match": malformed}),
+            await client.delete(url, headers={"If-Match": malformed}),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (400, "invalid_parameter")
     assert (await client.delete(url, headers={"If-Match": "*"})).status_code == 200
 
 

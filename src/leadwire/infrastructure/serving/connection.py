@@ -34,6 +34,8 @@ _PIPELINED: Final = 16  # requests that wait behind one that is not answered yet
 _LINGER: Final = 2.0  # seconds, and at most
 _LINGER_BYTES: Final = 1024 * 1024  # that what a refused caller goes on sending is read and dropped
 _NEVER: Final = math.inf
+CLOSE: Final = "leadwire.close"
+"""The ASGI extension that closes the connection of an answer, which then has no end."""
 _TOO_LONG: Final = f"The head of a request may have {_LONGEST_HEAD // 1024} KiB."
 _CLOSING: Final = {
     "Connection": "close",
@@ -167,6 +169,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Begin an answer. It takes this protocol for its transport: `write`, `close`, `is_closing`."""
         self.answer, self.head = cycle, None
         cycle.transport = self  # type: ignore[assignment]
+        cycle.scope["extensions"] = {CLOSE: {"close": self.transport.close}}
         if self.registry.leaving():
             cycle.keep_alive = False
         super()._start_asgi_task(cycle, app)

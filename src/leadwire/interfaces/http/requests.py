@@ -22,6 +22,9 @@ from leadwire.interfaces.http import validation
 Q = TypeVar("Q", bound=msgspec.Struct)
 
 _INTEGER = re.compile(r"-?[0-9]+")  # ASCII digits only; no sign, space, point or exponent otherwise
+_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'  # RFC 9110 section 8.8.3
+_TAGS = re.compile(rf"[ \t,]*(?:{_TAG}(?:[ \t]*,[ \t,]*{_TAG})*[ \t,]*)?")
+_OURS = re.compile('"[0-9]{1,9}"')
 _LONGEST = 19  # digits of a number: 64 bits
 
 
@@ -37,13 +40,14 @@ def header(scope: Scope | HTTPScope, name: bytes) -> str | None:
 def expected_versions(request: "Request[Any, Any, Any]") -> frozenset[int] | None:
     """Return the versions that `If-Match` accepts; None when it is absent or `*` (RFC 9110 section 13.1.1).
 
-    A weak tag, or what is no tag of ours, matches no version (strong comparison).
+    A weak tag, or one that is none of ours, matches no version (strong comparison). Raise InvalidParameter.
     """
     tags = header(request.scope, b"if-match")
     if tags is None or tags.strip() == "*":
         return None
-    plain = (tag[1:-1] for tag in map(str.strip, tags.split(",")) if len(tag) > 2 and tag[0] == tag[-1] == '"')
-    return frozenset(int(text) for text in plain if text.isascii() and text.isdigit() and len(text) < 10)
+    if not _TAGS.fullmatch(tags):
+        raise InvalidParameter('If-Match must be `*`, or entity tags such as "1" with commas between them.')
+    return frozenset(int(tag[1:-1]) for tag in re.findall(_TAG, tags) if _OURS.fullmatch(tag))
 
 
 def takes(scope: Scope, coding: str) -> bool:

@@ -1,7 +1,7 @@
 """Responses as JSON: one resource, one with its version, a page of a list."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Generic, TypeVar
 from urllib.parse import quote_plus, urlencode
 
@@ -101,7 +101,6 @@ class JSONResponse(Response[T]):
         self._kind = kind
 
     def to_asgi_response(self, *_: Any, **__: Any) -> ASGIApp:  # type: ignore[override]
-        """Return itself: there is nothing to add."""
         return self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's
@@ -151,25 +150,29 @@ def tagged(request: "Request[Any, Any, Any]", resource: Tagged[T]) -> JSONRespon
 
 def page(request: "Request[Any, Any, Any]", page: Page[T]) -> JSONResponse[Page[T]]:
     """Return a page with the `Link` header that leads through its list."""
-    path = f"{settings.get().public_url}{request.scope['path']}"
-    header = links(path, requests.pairs_of(request.scope["query_string"]), page.meta)
+    if (cursor := page.meta.next_cursor) is UNSET:
+        return _linked(request, page, "page", _by_number(page.meta))
+    return _linked(request, page, "cursor", _by_cursor(cursor))
+
+
+def feed(request: "Request[Any, Any, Any]", feed: Feed[T]) -> JSONResponse[Feed[T]]:
+    """The same; without `next` where nothing more is there yet."""
+    return _linked(request, feed, "cursor", _by_cursor(feed.meta.next_cursor if feed.meta.has_more else None))
+
+
+def _linked(request: "Request[Any, Any, Any]", page: T, name: str, leads: Mapping[str, Any]) -> JSONResponse[T]:
+    """Return a page with a `Link` header: first, prev, next and last where they exist (RFC 8288); by cursor, first and
+    next. `name`: the parameter that tells them apart.
+    """
+    pairs = requests.pairs_of(request.scope["query_string"])
+    kept = urlencode([pair for pair in pairs if pair[0] != name])  # once: it is dearer than all the rest
+    begin = f"<{settings.get().public_url}{request.scope['path']}?{kept}{'&' if kept else ''}{name}="
+    header = ", ".join(f'{begin}{value}>; rel="{rel}"' for rel, value in leads.items())
     return JSONResponse(page, headers=[(b"link", header.encode())])
 
 
-def links(path: str, pairs: list[tuple[str, str]], meta: PageMeta) -> str:
-    """Return the `Link` header of a page: first, prev, next and last where they exist (RFC 8288); by cursor, first and
-    next.
-    """
-    by_cursor = meta.next_cursor is not UNSET
-    name = "cursor" if by_cursor else "page"
-    kept = urlencode([pair for pair in pairs if pair[0] != name])  # once: it is dearer than all the rest
-    leads = _by_cursor(meta) if by_cursor else _by_number(meta)
-    begin = f"<{path}?{kept}{'&' if kept else ''}{name}="
-    return ", ".join(f'{begin}{value}>; rel="{rel}"' for rel, value in leads.items())
-
-
-def _by_cursor(meta: PageMeta) -> dict[str, Any]:
-    return {"first": FIRST} | ({"next": quote_plus(meta.next_cursor)} if meta.next_cursor else {})
+def _by_cursor(following: str | None) -> dict[str, str]:
+    return {"first": FIRST} | ({"next": quote_plus(following)} if following else {})
 
 
 def _by_number(meta: PageMeta) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Final, Generic, TypeVar
@@ -12,6 +11,7 @@ from litestar.types import Receive, Scope, Send
 from msgspec import Struct
 
 from leadwire.infrastructure import cpu_work, telemetry
+from leadwire.infrastructure.serving.connection import CLOSE
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.responses import GZIP, JSONResponse
 
@@ -63,7 +63,11 @@ class StreamResponse(JSONResponse[None]):
                     body = await cpu_work.run(packed.compress, chunk) if packed else chunk
                     await send({"type": "http.response.body", "body": body, "more_body": True})
             except Exception as error:  # noqa: BLE001 - too late for an error response: the body just has no end
-                telemetry.log("download.broke_off", level=logging.WARNING, error=error)
+                telemetry.warn("download.broke_off", error=error)
+                extension: Any = (scope.get("extensions") or {}).get(CLOSE)
+                if extension:  # else the server would log that the answer has no end
+                    extension["close"]()
+                    await gone
                 return
             finally:
                 gone.cancel()

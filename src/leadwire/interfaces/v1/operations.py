@@ -37,7 +37,7 @@ _BODY_ERRORS: Final = (
 )  # fmt: skip
 RESPONSES: dict[Any, Callable[..., JSONResponse[Any]]] = {
     Page: responses.page,
-    Feed: lambda _, feed: JSONResponse(feed),
+    Feed: responses.feed,
     Single: lambda _, resource: JSONResponse(resource),
     Tagged: responses.tagged,
     Download: streams.StreamResponse,
@@ -107,7 +107,8 @@ Body = Annotated[S, _body]
 Query = Annotated[S, _query]
 """The query string as an `S`."""
 IfMatch = Annotated[
-    frozenset[int] | None, Input(requests.expected_versions, (errors.PreconditionFailed,), header="If-Match")
+    frozenset[int] | None,
+    Input(requests.expected_versions, (errors.InvalidParameter, errors.PreconditionFailed), header="If-Match"),
 ]
 """The versions that the resource may have; None for any."""
 MergePatch = Annotated[Change[P, S], _merge_patch]

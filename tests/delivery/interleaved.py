@@ -1,12 +1,17 @@
 """Two things at once, in an order that the test decides."""
 
 import asyncio
+import contextlib
 import contextvars
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
+import pytest
+
+from leadwire.delivery.endpoints import due
+from leadwire.delivery.relay import fan_out
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import Statement
+from leadwire.infrastructure.db.statements import Statement, sql
 from tests.waiting import eventually
 
 T = TypeVar("T")
@@ -17,6 +22,15 @@ _LOCKED = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lo
 def apart(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     """Begin `work` outside of the transaction that is open here."""
     return asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+
+
+@contextlib.contextmanager
+def patient() -> Iterator[None]:
+    """Let whoever waits for a lock get it, however long a busy machine takes: it would give up after 0.1 or 0.2 s."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(due, "PATIENCE", sql("SELECT set_config('lock_timeout', '4min', true)"))
+        patch.setattr(fan_out, "_PATIENCE", "4min")
+        yield
 
 
 async def blocked() -> None:
@@ -34,11 +48,12 @@ async def overlapped(first: Callable[[], Awaitable[object]], second: Callable[[]
 
     Raise what the second raises.
     """
-    async with db.transaction():
-        await first()
-        begun = apart(second())
-        await ended_or_blocked(begun)
-    await begun
+    with patient():
+        async with db.transaction():
+            await first()
+            begun = apart(second())
+            await ended_or_blocked(begun)
+        await begun
 
 
 async def _is_blocked() -> bool:

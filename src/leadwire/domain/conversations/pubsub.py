@@ -34,6 +34,19 @@ def publish(workspace: str, conversation_id: str, kind: Kind = "changed", user_i
     db.after_commit(functools.partial(_schedule, f"{_PREFIX}{workspace}:{conversation_id}{suffix}"))
 
 
+@contextlib.contextmanager
+def looking(workspace: str, conversation_id: str, user_id: str) -> Iterator[None]:
+    """Let colleagues know that somebody looks at a conversation, if at any, for the length of the block."""
+    if not conversation_id:
+        yield
+        return
+    publish(workspace, conversation_id, "looking", user_id)
+    try:
+        yield
+    finally:
+        publish(workspace, conversation_id, "left", user_id)
+
+
 class Watch(asyncio.Event):
     """One watcher of some kinds of changes. It is set when something has changed, or may have."""
 

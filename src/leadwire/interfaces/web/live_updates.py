@@ -53,7 +53,11 @@ def conversation_events(workspace: str, session_id: str, user_id: str = "", look
 
 async def _listen(workspace: str, session_id: str, user_id: str = "", looks_at: str = "") -> AsyncIterator[bytes]:
     loop, noted = asyncio.get_running_loop(), float("-inf")
-    with _slot(session_id) as free, hub.watch(workspace, kinds=_KINDS) as watch, _looking(workspace, looks_at, user_id):
+    with (
+        _slot(session_id) as free,
+        hub.watch(workspace, kinds=_KINDS) as watch,
+        pubsub.looking(workspace, looks_at, user_id),
+    ):
         if not free:
             yield _DONE
             return
@@ -72,19 +76,6 @@ async def _listen(workspace: str, session_id: str, user_id: str = "", looks_at: 
             news = any(kind == "changed" or (ident == looks_at and kind in _PRESENCE) for ident, kind in changes)
             yield b"event: changed\ndata:\n\n" if news else b":\n\n"
             await asyncio.sleep(_LEAST_PAUSE)
-
-
-@contextmanager
-def _looking(workspace: str, conversation_id: str, user_id: str) -> Iterator[None]:
-    """Let colleagues know that somebody looks at a conversation, if at any, for the length of the block."""
-    if not conversation_id:
-        yield
-        return
-    pubsub.publish(workspace, conversation_id, "looking", user_id)
-    try:
-        yield
-    finally:
-        pubsub.publish(workspace, conversation_id, "left", user_id)
 
 
 async def _poll(look: Look, session_id: str) -> AsyncIterator[bytes]:

@@ -16,7 +16,7 @@ from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.flow import attachments
 from leadwire.domain.bots.schema import ChatClosed, LiveBot, Turn, VisitorSession
-from leadwire.domain.bots.visitors import faq, runtime
+from leadwire.domain.bots.visitors import faq, identities, runtime, traces
 from leadwire.domain.bots.visitors.opening import BotConfig, opening
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import pubsub
@@ -35,7 +35,6 @@ from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
-from leadwire.interfaces.widget import visitor
 from leadwire.interfaces.widget.origins import Origins
 from leadwire.interfaces.widget.schema import Activity, NewConversation, NewRating, NewVisitorMessage
 
@@ -86,14 +85,14 @@ async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
 async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Turn]:
     """Start a conversation with the visitor's first message."""
     bot = await _bot(bot_id)
-    address = visitor.blinded(bot.workspace, network(request.scope))
+    address = traces.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
     fields = body.fields(await body.json_object(request), NewConversation)
-    url, campaign = visitor.page(fields.page_url)
+    url, campaign = traces.page(fields.page_url)
     browser, system = user_agents.browser_and_system(request.headers.get("user-agent", ""))
-    source = Source(url, campaign, visitor.page(fields.referrer)[0])
+    source = Source(url, campaign, traces.page(fields.referrer)[0])
     here = {"locale": fields.locale, "timezone": fields.timezone, "browser": browser, "os": system}
-    origin = Origin(source=source, page=await visitor.told(bot.id, fields), **here)
+    origin = Origin(source=source, page=await identities.told(bot.id, fields.attributes, fields.identity), **here)
     answerer = faq.answerer(settings.get())
     turn = await runtime.start(bot, fields.content, fields.client_message_id, origin, address, answerer)
     return JSONResponse(turn, status_code=201)
@@ -103,10 +102,11 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
 async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Take a visitor's message. The response holds the bot's replies and its next question."""
     session = await _session(request, conversation_id)
-    address = visitor.blinded(session.workspace, network(request.scope))
+    address = traces.blinded(session.workspace, network(request.scope))
     _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
     fields = body.fields(await body.json_object(request), NewVisitorMessage)
-    told = await visitor.told(session.bot_id, fields, session.state.variables)
+    before = session.state.variables
+    told = await identities.told(session.bot_id, fields.attributes, fields.identity, before)
     said, answerer = (fields.content, fields.client_message_id), faq.answerer(settings.get())
     return JSONResponse(await runtime.handle_message(session, *said, answerer, told))
 
@@ -150,7 +150,7 @@ async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]
 async def send_transcript(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Mail the conversation to the address that the visitor gave in it."""
     session = await _session(request, conversation_id)
-    address = visitor.blinded(session.workspace, network(request.scope))
+    address = traces.blinded(session.workspace, network(request.scope))
     await transcript.send(*session.place, network=address.hex())
     return JSONResponse(runtime.turn_of(session, []))
 

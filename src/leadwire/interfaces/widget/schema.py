@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from leadwire.domain.bots.visitors.identities import Vouched
 from leadwire.domain.bots.visitors.variables import MAX_ATTRIBUTES
 from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT
 
@@ -17,7 +18,7 @@ AttributeName = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}\Z")]
 Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
 
 
-class Identity(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class Identity(Vouched, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Who the visitor is, signed by the website's server."""
 
     email: Annotated[str, Meta(max_length=254, pattern=_PLAIN)] = ""

@@ -10,7 +10,7 @@ from leadwire.domain.accounts.schema import has_role
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime, variables
-from leadwire.domain.conversations import pubsub, reads, threads
+from leadwire.domain.conversations import pubsub, reads, snoozing, threads
 from leadwire.domain.conversations.changes import due, seen
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.conversations.schema import MAX_MESSAGES
@@ -19,7 +19,6 @@ from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.infrastructure.ids import is_id
-from leadwire.interfaces.web import snoozing
 from leadwire.interfaces.web.faces import nickname
 from leadwire.interfaces.web.live_updates import conversation_events
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
@@ -106,7 +105,7 @@ async def assign(context: PageContext, conversation_id: str) -> str:
 @action("/inbox/{conversation_id}/snooze", role="agent", shown_on=inbox, audit="conversation.snoozed")
 async def snooze(context: PageContext, conversation_id: str) -> None:
     """Put it away for a while."""
-    until = snoozing.until(context.form)
+    until = snoozing.until(*(context.form.text(name) for name in ("for", "at", "zone")))
     context.entry.detail = clock.iso(until)
     await due.snooze(context.workspace, conversation_id, context.me.user_id, until)
 

@@ -1,20 +1,19 @@
-"""Until when a conversation is snoozed, in the zone of the person's browser."""
+"""Until when a conversation is snoozed, in the zone of the person."""
 
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from leadwire.domain.conversations import snoozing
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Invalid
-from leadwire.interfaces.web import snoozing
-from leadwire.interfaces.web.forms import Form
 
 NOW = clock.parse("2026-03-28T23:30:00.000Z")
 
 
-def until(**fields):
+def until(choice, **fields):
     with clock.at(NOW):
-        return snoozing.until(Form(list(fields.items()))).astimezone(ZoneInfo("UTC")).isoformat()
+        return snoozing.until(choice, **fields).astimezone(ZoneInfo("UTC")).isoformat()
 
 
 @pytest.mark.parametrize(
@@ -30,15 +29,15 @@ def until(**fields):
     ],
 )
 def test_tomorrow_at_nine(zone, there):
-    assert until(**{"for": "tomorrow", "zone": zone}) == there
+    assert until("tomorrow", zone=zone) == there
 
 
 def test_an_hour_and_a_time():
-    assert until(**{"for": "hour"}) == "2026-03-29T00:30:00+00:00"
-    assert until(**{"for": "at", "at": "2026-03-30T08:15", "zone": "Asia/Tokyo"}) == "2026-03-29T23:15:00+00:00"
+    assert until("hour") == "2026-03-29T00:30:00+00:00"
+    assert until("at", at="2026-03-30T08:15", zone="Asia/Tokyo") == "2026-03-29T23:15:00+00:00"
 
 
 @pytest.mark.parametrize("at", ["", "tomorrow", "2026-13-01T00:00", "0001-01-01T00:00", "2026-03-30", "9" * 5000])
 def test_what_is_no_time(at):
     with pytest.raises(Invalid):
-        until(**{"for": "at", "at": at, "zone": "Asia/Tokyo"})
+        until("at", at=at, zone="Asia/Tokyo")

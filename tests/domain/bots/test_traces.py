@@ -1,17 +1,17 @@
-"""What a request tells of a visitor."""
+"""What is kept of where a visitor comes from."""
 
 import pytest
 
+from leadwire.domain.bots.visitors import traces
 from leadwire.infrastructure import user_agents
-from leadwire.interfaces.widget import visitor
 
 
 def test_what_is_kept_of_a_network_cannot_be_read_nor_compared_between_workspaces(monkeypatch):
-    kept = visitor.blinded("ws_1", "203.0.113.9")
-    assert kept == visitor.blinded("ws_1", "203.0.113.9")
-    other = visitor.blinded("ws_2", "203.0.113.9")
-    monkeypatch.setattr(visitor, "_key", lambda: b"another")
-    assert len({kept, other, visitor.blinded("ws_1", "203.0.113.9")}) == 3
+    kept = traces.blinded("ws_1", "203.0.113.9")
+    assert kept == traces.blinded("ws_1", "203.0.113.9")
+    other = traces.blinded("ws_2", "203.0.113.9")
+    monkeypatch.setattr(traces, "_key", lambda: b"another")
+    assert len({kept, other, traces.blinded("ws_1", "203.0.113.9")}) == 3
 
 
 @pytest.mark.parametrize(

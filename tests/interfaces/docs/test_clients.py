@@ -79,5 +79,8 @@ async def test_the_pages_print_the_line_that_installs_it(anonymous, monkeypatch)
         pages = {name: content for name, (content, _) in build(document).items()}
         for name in ("clients", "start"):
             assert f"pip install &quot;{shown}{ADDRESS}&quot;" in pages[name].decode()
+        first = "http://localhost:8000" if shown == "$URL" else shown
+        for name in ("start", "start.md"):
+            assert f"export URL={first}\n" in pages[name].decode()
         assert f"npm install &quot;{shown}{clients.PREFIX}{clients.TARBALL}&quot;" in pages["clients"].decode()
         monkeypatch.setattr(settings, "get", lambda: known)

@@ -62,20 +62,20 @@ async def tables(
     """
     length = timedelta(days=days)
     sums = await figures.sums(workspace, bot_id, since.date(), days)
-    made = [_funnel(sums)]
+    reports = [_funnel(sums)]
     if bot_id:
-        made.append(await _steps(workspace, bot_id, await figures.steps(workspace, bot_id, since)))
+        reports.append(await _steps(workspace, bot_id, await figures.steps(workspace, bot_id, since)))
     elif len(names) > 1:
-        made.append(_bots(names, await figures.by_bot(workspace, since.date())))
-    made += [
+        reports.append(_bots(names, await figures.by_bot(workspace, since.date())))
+    reports += [
         _origins("sources", "Website", sums, "source", most),
         _origins("campaigns", "Campaign", sums, "campaign", most),
     ]
     now = await conversations.responses(workspace, bot_id, since, clock.now())
     before = await conversations.responses(workspace, bot_id, since - length, since)
-    made.append(_people(now, before, await conversations.waiting(workspace, bot_id)))
-    made.append(_ratings(await conversations.ratings(workspace, bot_id, since, length)))
-    return made
+    reports.append(_people(now, before, await conversations.waiting(workspace, bot_id)))
+    reports.append(_ratings(await conversations.ratings(workspace, bot_id, since, length)))
+    return reports
 
 
 def _funnel(sums: dict[Kind, dict[str, Pair]]) -> Report:

@@ -45,6 +45,15 @@ async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint
     return NewEndpoint(**msgspec.structs.asdict(endpoint), secret=secret)
 
 
+def receiver(url: str, way: str) -> str:
+    """Return the URL of a receiver that we `send` to, or that is to `fetch`: `pull:` and its host. Raises Invalid."""
+    if way == "send" and url.startswith(PULL):
+        raise invalid_field("/url", "invalid_url", "Enter the address that receives POST requests.")
+    if way != "fetch" or url.startswith(PULL):
+        return url
+    return f"{PULL}{urlsplit(url).hostname or ''}"
+
+
 def checked_url(url: str) -> str:
     """`url` as it will be kept: of a receiver, or `pull:NAME` of one that fetches. Raises Invalid for any other."""
     if url.startswith(pull.SCHEME):

@@ -9,7 +9,7 @@ import msgspec
 from leadwire.delivery.endpoints import table
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid, invalid_field
 
 _MOST: Final = 20
 _LONGEST_NAME: Final = 100
@@ -39,6 +39,17 @@ def sealed(endpoint_id: str, headers: Mapping[str, str]) -> bytes | None:
         raise Invalid("These headers cannot be used.", errors=tuple(faults))
     text = msgspec.json.encode(dict(headers)).decode()
     return table.sealed(endpoint_id, WebhookEndpoint.headers, text) if headers else None
+
+
+def parsed(text: str) -> dict[str, str]:
+    """Lines of `Name: value`. Raises Invalid."""
+    headers: dict[str, str] = {}
+    for number, line in enumerate(filter(None, map(str.strip, text.splitlines())), 1):
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise invalid_field("/headers", "malformed", f"Line {number} is not `Name: value`.")
+        headers[name.strip()] = value.strip()
+    return headers
 
 
 def opened(endpoint_id: str, kept: bytes | None) -> dict[str, str]:

@@ -13,6 +13,7 @@ from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.redrive import Criteria, JobState
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
+from leadwire.domain.webhooks.history import Filter
 from leadwire.domain.webhooks.schema import DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.queries import query
@@ -42,6 +43,13 @@ class Selection(Struct, frozen=True, kw_only=True):
     outcomes: Sequence[str] = ()
     since: datetime | None = None
     until: datetime | None = None
+
+
+def dead_letters(wanted: Filter) -> Selection:
+    """Return the dead letters of a list of deliveries."""
+    kinds, outcomes = ([value] if value else [] for value in (wanted.kind, wanted.outcome))
+    endpoint_id = wanted.endpoint_id or None
+    return Selection(endpoint_id=endpoint_id, kinds=kinds, outcomes=outcomes, since=wanted.since, until=wanted.until)
 
 
 class Redrive(Struct, frozen=True):

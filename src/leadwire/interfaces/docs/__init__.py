@@ -24,6 +24,7 @@ from leadwire.interfaces.http import assets
 from leadwire.interfaces.http.routes import get
 
 _LISTED: Final = "llms.txt"
+_EXAMPLE: Final = "URL=http://localhost:8000"
 _HERE: Final = Path(__file__).parent
 _POLICY: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -67,10 +68,12 @@ def build(document: Mapping[str, Any]) -> dict[str, tuple[bytes, str]]:
 
 
 def _installable(text: str) -> bytes:
-    """A page whose lines that install a client name this version, and where it is."""
-    address = settings.get().public_url
+    """A page whose lines that install a client name this version, and where it is, as does its first step."""
+    address = escape(settings.get().public_url)
     text = text.replace("client-VERSION", f"client-{__version__}")
-    return (text.replace(f"$URL{clients.PREFIX}", f"{escape(address)}{clients.PREFIX}") if address else text).encode()
+    if address:
+        text = text.replace(f"$URL{clients.PREFIX}", f"{address}{clients.PREFIX}").replace(_EXAMPLE, f"URL={address}")
+    return text.encode()
 
 
 def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteHandler]:

@@ -1,6 +1,7 @@
 """The audit log read back: listed, exported in the order of its chain, and verified from the first entry kept on."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
+import itertools
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
@@ -95,6 +96,16 @@ async def page(workspace: str, query: LogQuery, limit: int = 50) -> Found[dict[s
 @query()
 async def of_installation() -> list[db.Row]:
     """The latest entries about the installation: which workspaces were deleted, and when."""
+
+
+def folded(entries: Sequence[dict[str, Any]], *, every: bool) -> list[list[dict[str, Any]]]:
+    """What each person looked at without a change between is together, unless `every` entry was asked for."""
+
+    def run(entry: dict[str, Any]) -> object:
+        looked = entry["action"].endswith((".read", ".listed")) and not every
+        return (entry["actor"], entry["address"]) if looked else entry["id"]
+
+    return [list(several) for _, several in itertools.groupby(entries, run)]
 
 
 async def named(workspace: str, column: Literal["actor", "action"]) -> list[str]:

@@ -36,6 +36,14 @@ def key_end(expires_at: datetime | None) -> datetime | None:
     return expires_at or latest
 
 
+def key_lives() -> dict[str, str]:
+    """For how many days a new key may be wanted, in words; none for ever. As the settings allow it."""
+    lives = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
+    if not (most := settings.get().key_life_days):
+        return lives
+    return {days: word for days, word in lives.items() if days and int(days) < most} | {str(most): f"in {most} days"}
+
+
 async def create_key(
     workspace: str,
     name: str,

@@ -45,7 +45,7 @@ async def deliveries(context: PageContext) -> Values:
         "endpoints": await reads.endpoints(context.workspace),
         "outcomes": history.OUTCOMES,
         "stages": _STAGES,
-        "total": await redrives.count(context.workspace, _selection(wanted)) if dead else 0,
+        "total": await redrives.count(context.workspace, redrives.dead_letters(wanted)) if dead else 0,
         "jobs": await redrives.listed(context.workspace, 10) if dead else [],
     }
 
@@ -129,7 +129,7 @@ async def redrive(context: PageContext) -> PageResponse:
     pace = context.form.number("per_second") or 100
     if context.form.text("sure") != "yes":
         raise Invalid("Tick the box: many requests are about to be made.")
-    job = await redrives.start(context.workspace, _selection(_filter(context.form)), pace)
+    job = await redrives.start(context.workspace, redrives.dead_letters(_filter(context.form)), pace)
     context.entry.subject, context.entry.detail = job.id, f"{job.total} deliveries"
     return context.redirect(f"/redrives/{job.id}")
 
@@ -170,13 +170,3 @@ def _filter(query: Form) -> history.Filter:
     pairs = [(name, query.text(name)) for name in (*_FILTERS, *_TIMES, "upto")]
     wanted = requests.parse([(name, text) for name, text in pairs if text], history.Filter)
     return structs.replace(wanted, subject="", tests=False) if wanted.stage == "dead" else wanted
-
-
-def _selection(wanted: history.Filter) -> Selection:
-    return Selection(
-        endpoint_id=wanted.endpoint_id or None,
-        kinds=[wanted.kind] if wanted.kind else [],
-        outcomes=[wanted.outcome] if wanted.outcome else [],
-        since=wanted.since,
-        until=wanted.until,
-    )

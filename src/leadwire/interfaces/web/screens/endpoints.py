@@ -2,12 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
-from urllib.parse import urlsplit
 
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.webhooks import (
     certificates,
     changes,
+    custom_headers,
     history,
     reads,
     receivers,
@@ -20,7 +20,6 @@ from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web import security
-from leadwire.interfaces.web.forms import Form, wrong
 from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 
@@ -95,7 +94,7 @@ async def kept(context: PageContext, endpoint_id: str) -> Values:
 async def configure(context: PageContext, endpoint_id: str) -> str:
     """URL, events, order, rate and more. A URL of another origin loses the custom headers."""
     change = EndpointChange(
-        url=_address(context.form),
+        url=changes.receiver(*(context.form.text(name) for name in ("url", "way"))),
         events=context.form.all("event"),
         ordered=context.form.on("ordered"),
         numbered=context.form.on("numbered"),
@@ -112,7 +111,7 @@ async def configure(context: PageContext, endpoint_id: str) -> str:
 @action("/webhooks/{endpoint_id}/headers", shown_on=kept, confirmed=True, audit="endpoint.headers_changed")
 async def own_headers(context: PageContext, endpoint_id: str) -> str:
     """The endpoint's own headers, all at once: what is stored is not shown again."""
-    change = EndpointChange(headers=_headers(context.form))
+    change = EndpointChange(headers=custom_headers.parsed(context.form.text("headers")))
     context.entry.detail = "; ".join((await changes.configure(context.workspace, endpoint_id, change)).changes)
     return "The headers are stored, encrypted."
 
@@ -226,24 +225,3 @@ async def remove_certificate(context: PageContext, endpoint_id: str) -> PageResp
     context.entry.detail = (await reads.endpoint(context.workspace, endpoint_id)).certificate_subject or ""
     await certificates.remove(context.workspace, endpoint_id)
     return context.redirect(f"/webhooks/{endpoint_id}/settings", "The certificate is removed.")
-
-
-def _address(form: Form) -> str:
-    """What is in the form; where the receiver is to fetch, `pull:` and the host of it. Raises Invalid."""
-    url, way = form.text("url"), form.text("way")
-    if way == "send" and url.startswith(changes.PULL):
-        raise wrong("url", "invalid_url", "Enter the address that receives POST requests.")
-    if way != "fetch" or url.startswith(changes.PULL):
-        return url
-    return f"{changes.PULL}{urlsplit(url).hostname or ''}"
-
-
-def _headers(form: Form) -> dict[str, str]:
-    """Lines of `Name: value`. Raises Invalid."""
-    headers: dict[str, str] = {}
-    for number, line in enumerate(filter(None, map(str.strip, form.text("headers").splitlines())), 1):
-        name, colon, value = line.partition(":")
-        if not colon or not name.strip():
-            raise wrong("headers", "malformed", f"Line {number} is not `Name: value`.")
-        headers[name.strip()] = value.strip()
-    return headers

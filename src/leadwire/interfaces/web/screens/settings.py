@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-import itertools
-from typing import Any, Final
+from typing import Final
 
 from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.audit import reads as log
@@ -11,7 +10,7 @@ from leadwire.domain.accounts.keys import SCOPES
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
-from leadwire.infrastructure import clock, settings
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import wrong
@@ -21,7 +20,6 @@ from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, ac
 
 _PATIENCE: Final = 5.0  # seconds
 _OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_800: "in 7 days"}
-_LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
 
 
 @screen("/settings")
@@ -34,7 +32,7 @@ async def settings_(context: PageContext) -> PageResponse:
 async def keys(context: PageContext) -> Values:
     """Every key of the workspace, and the form for a new one."""
     listed = await reads.listed(context.workspace)
-    return {"keys": listed, "scopes": SCOPES, "lives": _lives(), "overlaps": _OVERLAPS}
+    return {"keys": listed, "scopes": SCOPES, "lives": changes.key_lives(), "overlaps": _OVERLAPS}
 
 
 @action("/keys", shown_on=keys, confirmed=True, audit="api_key.created")
@@ -42,7 +40,7 @@ async def create_key(context: PageContext) -> PageResponse:
     name = context.form.required_name("Give the key a name.")
     if not (scopes := context.form.all("scope")):
         raise wrong("scope", "required", "Choose at least one.", "Allow at least one thing.")
-    days = context.form.choice("life", _lives(), "Choose when it expires.")
+    days = context.form.choice("life", changes.key_lives(), "Choose when it expires.")
     expires_at = clock.ago(days=-int(days)) if days else None
     expires_at, allowed = changes.key_end(expires_at), networks.split(context.form.text("networks"))
     context.entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at, allowed)
@@ -77,13 +75,6 @@ async def revoke_key(context: PageContext, key_id: str) -> str:
     return "The key is revoked. It stops working within 5 seconds."
 
 
-def _lives() -> dict[str, str]:
-    """How long a new key may last: everything there is, or what the settings allow."""
-    if not (most := settings.get().key_life_days):
-        return _LIVES
-    return {days: word for days, word in _LIVES.items() if days and int(days) < most} | {str(most): f"in {most} days"}
-
-
 async def _revealed(context: PageContext, key_id: str, secret: str) -> PageResponse:
     """The one page that ever shows it: never in an address, never kept by the browser."""
     (key,) = [row for row in await reads.listed(context.workspace) if row.id == key_id]
@@ -99,22 +90,12 @@ async def audit_log(context: PageContext) -> Values:
     page = await log.page(context.workspace, wanted)
     return {
         "wanted": wanted,
-        "entries": _folded(page.items, every=bool(wanted.action)),
+        "entries": log.folded(page.items, every=bool(wanted.action)),
         "after": page.after,
         "names": {user.email: user.called for user in await reads.users(context.workspace)},
         "actors": await log.named(context.workspace, "actor"),
         "actions": await log.named(context.workspace, "action"),
     }
-
-
-def _folded(entries: list[dict[str, Any]], *, every: bool) -> list[list[dict[str, Any]]]:
-    """What each person looked at without a change between is together, unless `every` entry was asked for."""
-
-    def run(entry: dict[str, Any]) -> object:
-        looked = entry["action"].endswith((".read", ".listed")) and not every
-        return (entry["actor"], entry["address"]) if looked else entry["id"]
-
-    return [list(several) for _, several in itertools.groupby(entries, run)]
 
 
 @action("/audit/export", shown_on=audit_log, confirmed=True, download=True, audit="audit.exported")

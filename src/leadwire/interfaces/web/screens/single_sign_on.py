@@ -168,7 +168,7 @@ async def configure(context: PageContext, provider_id: str) -> str:
         trusts_email=form.on("trusts_email"),
         default_role=role,
         role_claim=form.text("role_claim"),
-        roles=dict(_mapped(line) for line in form.text("roles").splitlines() if line.strip()),
+        roles=changes.roles(form.text("roles")),
     )
     context.entry.detail = await changes.configure(context.workspace, provider_id, setup)
     return "Saved. Test it before you tell your team."
@@ -236,11 +236,3 @@ def _log(provider_id: str, refusal: DomainError) -> None:
 async def _shown(context: PageContext, provider_id: str, tested: list[checks.Check] | None = None) -> PageResponse:
     provider = await reads.one(provider_id, context.workspace)
     return await context.render("sso/provider.html", provider=provider, tested=tested or [], roles=ROLES)
-
-
-def _mapped(line: str) -> tuple[str, Role]:
-    value, _, role = line.rpartition("=")
-    for choice in ROLES:
-        if value.strip() and role.strip() == choice:
-            return value.strip(), choice
-    raise forms.wrong("roles", "wrong_value", "One a line: value = admin, agent or viewer.")

@@ -10,7 +10,7 @@ from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.domains.reads import counting
-from leadwire.domain.accounts.schema import Person, Role
+from leadwire.domain.accounts.schema import ROLES, Person, Role
 from leadwire.domain.accounts.sso import reads
 from leadwire.domain.accounts.table import IdentityProvider, Workspace
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
@@ -35,6 +35,18 @@ class Setup(Struct, frozen=True):
     default_role: Role | None
     role_claim: str
     roles: dict[str, Role]
+
+
+def roles(text: str) -> dict[str, Role]:
+    """Which role comes of which value: lines of `value = role`. Raise Invalid."""
+    mapped: dict[str, Role] = {}
+    for line in filter(str.strip, text.splitlines()):
+        value, _, name = (part.strip() for part in line.rpartition("="))
+        role = next((choice for choice in ROLES if choice == name), None)
+        if not value or role is None:
+            raise invalid_field("/roles", "wrong_value", "One a line: value = admin, agent or viewer.")
+        mapped[value] = role
+    return mapped
 
 
 async def add(workspace: str, name: str, issuer: str) -> str:

@@ -1,6 +1,7 @@
 """The look of a bot's chat on the screen, and the trial chat's side of the web area."""
 
 import pytest
+from msgspec import structs
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, reads
@@ -12,7 +13,7 @@ FORM = {
     "theme": "dark", "side": "left", "x": "24", "y": "90", "icon": "question", "launcher": "Questions?", "avatar": "LW",
     "title": "Ask us", "placeholder": "Your question", "language": "browser", "greeting": "Hello!",
     "greeting_after": "3", "greeting_pages": "/pricing*\n\n /plans ", "opens": "1", "open_after": "8",
-    "open_pages": "", "hide_pages": "/checkout*", "color": "#D9F99D",
+    "open_pages": "", "hide_pages": "/checkout*", "color": "#D9F99D", "boxes": "rating opens open_on_phones",
 }  # fmt: skip
 
 
@@ -43,6 +44,15 @@ async def test_a_look_is_saved_and_shown_again(admin, workspace, greeter):
     entry = await db.row("SELECT action, subject, detail FROM audit_entry ORDER BY id DESC LIMIT 1")
     assert (entry["action"], entry["subject"]) == ("bot.look_changed", greeter)
     assert "hide_pages" in entry["detail"]
+
+
+async def test_a_form_from_before_an_upgrade_leaves_what_it_lacks(admin, workspace, greeter):
+    await admin.open(f"/bots/{greeter}/look")
+    await admin.fill(f"/bots/{greeter}/look", **FORM)
+    before = await reads.look(workspace, greeter)
+    await admin.fill(f"/bots/{greeter}/look", color="#D9F99D", title="Write to us", greeting="", boxes="rating")
+    after = structs.replace(before, title="Write to us", greeting="", rating=False)
+    assert await reads.look(workspace, greeter) == after
 
 
 async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(admin, workspace, greeter):

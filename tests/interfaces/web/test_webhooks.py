@@ -140,6 +140,11 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
         60,
         ["X-Token", "X-Other"],
     )
+    await admin.fill(f"/webhooks/{made.id}/settings", url=receiver.url, event=["lead.deleted"], boxes="ordered")
+    kept = await changes.reads.endpoint(workspace, made.id)
+    assert (kept.ordered, kept.numbered, kept.auto_redrive, kept.rate_limit) == (False, True, True, 60), (
+        "what a form from before an upgrade lacks is as it was"
+    )
     page = await admin.fill(f"/webhooks/{made.id}/settings", 422, **{**form, "rate_limit": "0"})
     assert "A rate is 1 to 60000" in page
     assert "is not `Name: value`" in await admin.fill(f"/webhooks/{made.id}/headers", 422, headers="nonsense")

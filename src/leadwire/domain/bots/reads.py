@@ -8,6 +8,7 @@ from msgspec import structs
 from leadwire.domain.accounts import keys
 from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.bots import schema
+from leadwire.domain.bots.builder import blocks
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.flow.parse import parse_stored
@@ -75,6 +76,12 @@ async def is_used(workspace: str, bot_id: str) -> bool:
 @query()
 async def consenting(workspace: str) -> list[str]:
     """The drafts that seem to ask for a consent, at most five, the last saved first."""
+
+
+async def privacy_page(workspace: str) -> str:
+    """The address that the workspace's bots ask for consent with; empty until there is one."""
+    texts = await consenting(workspace)
+    return await cpu_work.of_text("".join(texts), blocks.privacy_page, texts)
 
 
 @query(BotNotFound)

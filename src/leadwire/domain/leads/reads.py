@@ -1,5 +1,7 @@
 """Looking leads up. Every query takes the workspace first."""
 
+from collections import Counter
+from datetime import date, datetime
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, structs
@@ -21,6 +23,7 @@ WALKED: Final = 10_000
 _FIRST: Final = 500  # leads that are looked at before the index of custom fields
 BANDS: Final = 10
 """Scores are counted in bands of ten: 0 to 9, ..., 90 to 100."""
+BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
 _Score = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 _Field = Annotated[str, Meta(max_length=64)]
 _Test = Literal["equals", "contains", "set"]
@@ -190,6 +193,15 @@ captured: Final = Figures(
     WHERE workspace_id = :workspace AND {{on}} {{bot}} GROUP BY 1""",
     by_day=True,
 ).rows
+
+
+async def by_day_and_band(workspace: str, since: datetime, bot_id: str | None) -> tuple[Counter[date], Counter[int]]:
+    """Return how many leads were captured since a time, by day (UTC) and by the band of their score."""
+    by_day, by_band = Counter[date](), Counter[int]()
+    for day, band, count in await captured(workspace, since, bot_id):
+        by_day[day] += count
+        by_band[band] += count
+    return by_day, by_band
 
 
 def place(lead: Lead) -> str:

@@ -28,6 +28,17 @@ from leadwire.infrastructure.errors import FieldError, Invalid, NotFound, Precon
 
 Kind = Literal["conversations", "lead_conversations", "leads", "messages", "events"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+TITLES: Final[dict[Kind, tuple[str, str]]] = {
+    "leads": ("Leads", "since their last event; erased as you would erase them by hand"),
+    "lead_conversations": ("Conversations of leads", "since they ended"),
+    "conversations": ("Other conversations", "since they ended"),
+    "messages": (
+        "Messages",
+        "what was said, answered and noted, since the conversation ended; the conversation itself stays",
+    ),
+    "events": ("Contents of events", "what was sent to your endpoints and what they answered, once finished"),
+}
+"""What each kind is called, and from when on its days count."""
 LONGEST: Final = 3650
 """Days."""
 Days = Mapping[Kind, int | None]
@@ -57,6 +68,11 @@ async def kept(workspace: str) -> dict[Kind, int | None]:
     rows = await Retention.select(Retention.kind, Retention.days).where(Retention.workspace_id == workspace)
     stored = {row["kind"]: row["days"] for row in rows}
     return {kind: stored.get(kind) for kind in KINDS}
+
+
+def emptied(amounts: Mapping[Kind, Old]) -> list[str]:
+    """What the kinds are called of which nothing would stay."""
+    return [TITLES[kind][0] for kind, old in amounts.items() if old.count and not old.some_stay]
 
 
 async def preview(workspace: str, days: Days) -> dict[Kind, Old]:

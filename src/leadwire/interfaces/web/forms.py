@@ -1,6 +1,6 @@
 """Forms: url-encoded bodies, read once and strictly."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final, TypeVar
 
 from litestar import Request
@@ -37,8 +37,14 @@ class Form:
         return [value for key, value in self.pairs if key == name]
 
     def has(self, name: str) -> bool:
-        """Whether the field was sent, if only empty: a page from before an upgrade lacks what has been added since."""
-        return any(key == name for key, _ in self.pairs)
+        """Whether the form has the field: a page from before an upgrade lacks what has been added since. Boxes, which
+        are sent when they are ticked, are named by the field `boxes`.
+        """
+        return name in self.text("boxes").split() or any(key == name for key, _ in self.pairs)
+
+    def given(self, read: Callable[[str], Any], *names: str) -> dict[str, Any]:
+        """What `read` says of the fields that the form has."""
+        return {name: read(name) for name in names if self.has(name)}
 
     def without(self, *names: str) -> "Form":
         """The other fields."""

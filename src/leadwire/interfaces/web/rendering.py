@@ -11,6 +11,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup, escape
 
+from leadwire.domain.bots.look import LANGUAGES
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import catalog, explain, samples
 from leadwire.infrastructure import clock, settings, user_agents
@@ -76,7 +77,7 @@ def environment() -> jinja2.Environment:
         "GROUPS": catalog.GROUPS,
         "TERMS": TERMS,
     }
-    jinja.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
+    jinja.globals |= {"LANGUAGES": LANGUAGES, "asset": assets.address, "mail_enabled": mail_reads.enabled}
     jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, due, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)

@@ -44,10 +44,10 @@ async def look(context: PageContext, bot_id: str) -> Values:
 
 @action("/bots/{bot_id}/look", shown_on=look, audit="bot.look_changed")
 async def save_look(context: PageContext, bot_id: str) -> str:
-    before = msgspec.structs.asdict(await reads.look(context.workspace, bot_id))
-    after = _look(context.form)
+    before = await reads.look(context.workspace, bot_id)
+    after = _look(context.form, before)
     await changes.set_look(context.workspace, bot_id, after, context.form.text("color"))
-    changed = [name for name, value in msgspec.structs.asdict(after).items() if value != before[name]]
+    changed = [name for name, value in msgspec.structs.asdict(after).items() if value != getattr(before, name)]
     context.entry.detail = f"color: {context.form.text('color')}; changed: {', '.join(changed) or 'nothing else'}"
     return "Saved. Websites show it from the next page on."
 
@@ -77,7 +77,8 @@ async def trial_config(context: PageContext, bot_id: str) -> PageResponse:
     """What the widget there needs to open; with the fields of the form, it looks as they say."""
     bot = await reads.detail(context.workspace, bot_id)
     query = context.query
-    present = _look(query) if query else await reads.look(context.workspace, bot_id)
+    present = await reads.look(context.workspace, bot_id)
+    present = _look(query, present) if query else present
     accepted = context.request.headers.get("accept-language", "")
     return _json(opening(bot.id, await _flow(bot), query.text("color") or bot.color, present, accepted))
 
@@ -91,12 +92,13 @@ async def trial_turn(context: PageContext, bot_id: str) -> PageResponse:
     return _json(await preview.run(context.workspace, bot.id, flow, said, faq.answer, person=person))
 
 
-def _look(form: Form) -> Look:
-    """What the form says. Raise Invalid."""
-    values: dict[str, Any] = {name: form.text(name) for name in _TEXTS if form.text(name)}
-    values |= {name: number for name in _NUMBERS if (number := form.number(name)) is not None}
-    values |= {name: [line.strip() for line in form.text(name).split("\n") if line.strip()] for name in _PATTERNS}
-    return body.fields(values | {name: form.on(name) for name in _BOXES}, Look)
+def _look(form: Form, before: Look) -> Look:
+    """What the form says; what it is empty for is as in a new look, and what it lacks as `before`. Raise Invalid."""
+    values: dict[str, Any] = {**form.given(form.text, *_TEXTS), **form.given(form.number, *_NUMBERS)}
+    values |= form.given(lambda name: list(filter(None, map(str.strip, form.text(name).split("\n")))), *_PATTERNS)
+    lacking = {name: value for name, value in msgspec.structs.asdict(before).items() if not form.has(name)}
+    given = {name: value for name, value in values.items() if value not in ("", None)}
+    return body.fields(lacking | given | form.given(form.on, *_BOXES), Look)
 
 
 async def _flow(bot: BotDetail) -> Flow:

@@ -4,7 +4,7 @@ from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import changes, reads
-from leadwire.domain.bots.builder import blocks, text_diff
+from leadwire.domain.bots.builder import text_diff
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow.check import FlowError
 from leadwire.domain.bots.flow.parse import LARGEST, checked, read
@@ -52,12 +52,6 @@ async def save(context: PageContext, bot_id: str) -> str:
 async def published(workspace: str, bot: BotDetail) -> str:
     """The text that visitors see; empty while there is none."""
     return (await reads.source(workspace, bot.id, bot.published_version))[0] if bot.published_version else ""
-
-
-async def privacy_page(context: PageContext) -> str:
-    """The address that the workspace's bots ask for consent with; empty until there is one."""
-    texts = await reads.consenting(context.workspace)
-    return await cpu_work.of_text("".join(texts), blocks.privacy_page, texts)
 
 
 async def saver(context: PageContext, bot: BotDetail) -> str:

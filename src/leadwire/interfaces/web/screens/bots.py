@@ -10,7 +10,7 @@ from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.interfaces.web import flow_changes, security
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
-from leadwire.interfaces.web.screens import bot_text, builder
+from leadwire.interfaces.web.screens import builder
 
 _COUNTED: Final = timedelta(days=30)
 
@@ -28,7 +28,7 @@ async def create(context: PageContext) -> PageResponse:
     """A new bot: blank, or with one of the shipped flows as its draft."""
     name = context.form.required_name("Give the bot a name.")
     flow = context.form.choice("flow", ("blank", *library.NAMES), "Choose what to start from.")
-    source = library.BLANK if flow == "blank" else library.text(flow, await bot_text.privacy_page(context))
+    source = library.BLANK if flow == "blank" else library.text(flow, await reads.privacy_page(context.workspace))
     async with context.change("bot.created"):
         context.entry.detail, context.entry.subject = name, await changes.create(context.workspace, name)
         bot_id = context.entry.subject

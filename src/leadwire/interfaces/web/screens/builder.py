@@ -202,7 +202,7 @@ async def _edit(
     context: PageContext, bot_id: str, change: Callable[[Draft], Draft], seen: tuple[str, str] | None = None
 ) -> None:
     asks = {"consent", f"{editing.NEW}consent"}.intersection(value for _, value in context.form.pairs)
-    privacy = await bot_text.privacy_page(context) if asks else ""
+    privacy = await reads.privacy_page(context.workspace) if asks else ""
 
     def changed(draft: Draft) -> Draft:
         return blocks.with_privacy(change(draft), privacy) if privacy else change(draft)

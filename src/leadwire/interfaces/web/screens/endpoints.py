@@ -96,11 +96,8 @@ async def configure(context: PageContext, endpoint_id: str) -> str:
     change = EndpointChange(
         url=changes.receiver(*(context.form.text(name) for name in ("url", "way"))),
         events=context.form.all("event"),
-        ordered=context.form.on("ordered"),
-        numbered=context.form.on("numbered"),
-        ed25519=context.form.on("ed25519"),
-        rate_limit=context.form.number("rate_limit"),
-        auto_redrive=context.form.on("auto_redrive"),
+        **context.form.given(context.form.on, "ordered", "numbered", "ed25519", "auto_redrive"),
+        **context.form.given(context.form.number, "rate_limit"),
     )
     changed = await changes.configure(context.workspace, endpoint_id, change)
     context.entry.detail = "; ".join(changed.changes)

@@ -1,24 +1,20 @@
 """The first page: how the bots of this workspace are doing."""
 
 import asyncio
-from collections import Counter
 from datetime import date, datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import reads as leads
-from leadwire.domain.leads.reads import BANDS
 from leadwire.domain.listing.queries import BotId
 from leadwire.domain.webhooks import reads, stats
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.routes import Values, screen
-
-_BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
 
 
 class PeriodQuery(Struct, frozen=True, kw_only=True):
@@ -38,15 +34,12 @@ async def overview(context: PageContext) -> PageResponse | Values:
     days = [(since + timedelta(days=number)).date() for number in range(query.days)]
     began, captured, handed_off, webhooks = await asyncio.gather(  # of 90 days with 250,000 leads each takes long
         conversations.by_day(*filters),
-        leads.captured(*filters),
+        leads.by_day_and_band(*filters),
         conversations.handed_off(*filters),
         _webhooks(context.workspace),
     )
     started: dict[date, int] = {row[0]: row[1] for row in began}
-    by_day, by_band = Counter[date](), Counter[int]()
-    for day, band, count in captured:
-        by_day[day] += count
-        by_band[band] += count
+    by_day, by_band = captured
     return {
         "query": query,
         "bots": names,
@@ -56,8 +49,8 @@ async def overview(context: PageContext) -> PageResponse | Values:
         "days": [f"{day:%d %b}" for day in days],
         "conversations_by_day": [started.get(day, 0) for day in days],
         "leads_by_day": [by_day[day] for day in days],
-        "bands": _BAND_NAMES,
-        "leads_by_band": [by_band[band] for band in range(BANDS)],
+        "bands": leads.BAND_NAMES,
+        "leads_by_band": [by_band[band] for band in range(leads.BANDS)],
         "webhooks": webhooks,
     }
 

@@ -2,39 +2,27 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from leadwire.domain.privacy import changes, retention, subject
-from leadwire.domain.privacy.reads import Old
 from leadwire.domain.privacy.retention import Kind
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web import rendering
-from leadwire.interfaces.web.forms import Form, wrong
+from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.page_context import HTML, PageContext, PageResponse
 from leadwire.interfaces.web.routes import Values, action, screen
 from leadwire.interfaces.web.screens import leads
-
-_KINDS: Final[dict[Kind, tuple[str, str]]] = {
-    "leads": ("Leads", "since their last event; erased as you would erase them by hand"),
-    "lead_conversations": ("Conversations of leads", "since they ended"),
-    "conversations": ("Other conversations", "since they ended"),
-    "messages": (
-        "Messages",
-        "what was said, answered and noted, since the conversation ended; the conversation itself stays",
-    ),
-    "events": ("Contents of events", "what was sent to your endpoints and what they answered, once finished"),
-}
 
 
 @screen("/privacy", "privacy.html", role="admin")
 async def privacy(context: PageContext) -> Values:
     """What is kept for how long, and the form to erase somebody."""
-    most = {kind: settings.get().retention_days if kind == "events" else retention.LONGEST for kind in _KINDS}
+    most = {kind: settings.get().retention_days if kind == "events" else retention.LONGEST for kind in retention.TITLES}
     return {
-        "kinds": _KINDS,
+        "kinds": retention.TITLES,
         "kept": await retention.kept(context.workspace),
         "most": most,
         "audit_days": settings.get().audit_retention_days,
@@ -46,19 +34,19 @@ async def preview_retention(context: PageContext) -> PageResponse | Values:
     """What would go, before anything is saved."""
     context.form = context.form or context.query
     try:
-        days = _days(context.form)
+        days = await _days(context)
         amounts = await retention.preview(context.workspace, days)
     except Invalid as refusal:
         context.refusal = refusal
         return await privacy.body(context)
-    return {"kinds": _KINDS, "days": days, "amounts": amounts, "all": _all(amounts)}
+    return {"kinds": retention.TITLES, "days": days, "amounts": amounts, "all": retention.emptied(amounts)}
 
 
 @action("/privacy/retention", shown_on=preview_retention, confirmed=True, audit="retention.changed")
 async def change_retention(context: PageContext) -> PageResponse:
     """What would leave nothing of a kind needs the workspace's name."""
-    days, name = _days(context.form), context.me.workspace_name
-    if _all(await retention.preview(context.workspace, days)) and context.form.text("confirm") != name:
+    days, name = await _days(context), context.me.workspace_name
+    if retention.emptied(await retention.preview(context.workspace, days)) and context.form.text("confirm") != name:
         raise wrong("confirm", "not_confirmed", f"Type {name} to confirm.")
     context.entry.detail = await retention.change(context.workspace, days)
     return context.redirect(
@@ -108,10 +96,6 @@ async def _as_page(context: PageContext, lead: dict[str, Any]) -> AsyncIterator[
     yield await part("end")
 
 
-def _days(form: Form) -> dict[Kind, int | None]:
-    return {kind: form.number(kind) for kind in retention.KINDS}
-
-
-def _all(amounts: dict[Kind, Old]) -> list[str]:
-    """The kinds of which nothing would stay."""
-    return [_KINDS[kind][0] for kind, old in amounts.items() if old.count and not old.some_stay]
+async def _days(context: PageContext) -> dict[Kind, int | None]:
+    kept, form = await retention.kept(context.workspace), context.form
+    return {kind: form.number(kind) if form.has(kind) else days for kind, days in kept.items()}

@@ -246,7 +246,8 @@ async def test_a_secret_is_rotated_on_the_screen(admin, workspace, receiver):
 
 async def test_a_key_is_switched_on_and_replaced_on_the_screen(admin, workspace, receiver):
     made = await endpoint(workspace, receiver.url)
-    address, form = f"/.well-known/leadwire/{made.id}/jwks.json", {"url": receiver.url, "event": "lead.created"}
+    address = f"/.well-known/leadwire/{made.id}/jwks.json"
+    form = {"url": receiver.url, "event": "lead.created", "boxes": "ed25519"}
     assert "jwks.json" not in await admin.open(f"/webhooks/{made.id}/settings")
     assert "Public keys" not in await admin.open(f"/webhooks/{made.id}/secret")
     assert address in await admin.fill(f"/webhooks/{made.id}/settings", **form, ed25519="on")

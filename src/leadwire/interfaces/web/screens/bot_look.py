@@ -97,8 +97,8 @@ def _look(form: Form, before: Look) -> Look:
     values: dict[str, Any] = {**form.given(form.text, *_TEXTS), **form.given(form.number, *_NUMBERS)}
     values |= form.given(lambda name: list(filter(None, map(str.strip, form.text(name).split("\n")))), *_PATTERNS)
     lacking = {name: value for name, value in msgspec.structs.asdict(before).items() if not form.has(name)}
-    given = {name: value for name, value in values.items() if value not in ("", None)}
-    return body.fields(lacking | given | form.given(form.on, *_BOXES), Look)
+    filled = {name: value for name, value in values.items() if value not in ("", None)}
+    return body.fields(lacking | filled | form.given(form.on, *_BOXES), Look)
 
 
 async def _flow(bot: BotDetail) -> Flow:

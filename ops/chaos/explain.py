@@ -15,7 +15,8 @@ from typing import Final
 from ops.chaos.matched import Made
 from ops.chaos.records import FETCHED, Fault, Post
 
-_RECORDING: Final = 2.0  # seconds from an outcome to its record, on a machine under load
+_RECORDING: Final = 2.0  # seconds from an outcome to its record
+_IN_HAND: Final = 30.0  # the most that may be on a machine under load, where the worker recorded nothing later either
 _RETRY: Final = 8.0  # seconds: the longest pause (6) of a process whose server was away, and the try after it
 _SLACK: Final = 1.0  # seconds from the last look at the lease to the arrival of the POST
 _KEPT: Final = ("restart-postgres", "lock-rows", "lock-table", "hold-endpoint")
@@ -38,11 +39,12 @@ def repeated(made: Made, earlier: Sequence[Made]) -> Made | None:
     return next((one for one in alike if one.post.good or one.post.attempt == made.post.attempt), None)
 
 
-def cause(made: Made, before: Made, faults: Sequence[Fault], timeout: float) -> Fault | None:
+def cause(made: Made, before: Made, faults: Sequence[Fault], timeout: float, recorded: float = 0.0) -> Fault | None:
     """Return the fault that kept the outcome of `before` from being recorded, so that `made` repeats it; None without.
 
     `timeout` is the longest an attempt takes, in seconds; a POST begins only while its lease lasts so much longer. A
-    fault of the database counts where `before` was under way during it, or what came of it was in hand.
+    fault of the database counts where `before` was under way during it, or what came of it was in hand. `recorded` is
+    when the worker made its next POST to this endpoint that it has recorded: outcomes are recorded in order.
     """
     post, first = made.post, before.post
     if post.sender == FETCHED:
@@ -53,7 +55,8 @@ def cause(made: Made, before: Made, faults: Sequence[Fault], timeout: float) -> 
         return None  # its outcome was recorded, whatever happened near it
     if post.at < first.at + timeout - _SLACK:
         return None  # the lease of the first cannot have ended: two workers had the delivery at once
-    until = first.at + min(first.held, timeout) + _RECORDING
+    ended = first.at + min(first.held, timeout)
+    until = max(ended + _RECORDING, min(recorded, ended + _IN_HAND))
     cuts = []
     for fault in sorted(faults, key=lambda fault: fault.start):
         if fault.kind in (*_KEPT, *_CUTS) and fault.start <= until and fault.end + _RETRY >= first.at:

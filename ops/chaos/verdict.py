@@ -189,10 +189,15 @@ def key(one: Accepted | Recorded | Post) -> Key:
 def _causes(seen: Evidence, made: Sequence[Made]) -> Iterable[tuple[Post, Post, Fault | None]]:
     """The cause of each duplicate, what it repeats, and itself."""
     earlier: defaultdict[tuple[str, str], list[Made]] = defaultdict(list)
+    recorded: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for one in made:
+        if one.attempt:
+            recorded[one.post.sender, one.post.endpoint].append(one.post.at)
     for one in made:
         before = earlier[one.post.endpoint, one.post.event_id]
         if first := repeated(one, before):
-            yield first.post, one.post, cause(one, first, seen.faults, seen.timeout)
+            later = (at for at in recorded[first.post.sender, first.post.endpoint] if at > first.post.at)
+            yield first.post, one.post, cause(one, first, seen.faults, seen.timeout, next(later, 0.0))
         before.append(one)
 
 

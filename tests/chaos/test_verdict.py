@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from ops.chaos.records import NUMBERED, ORDERED, Accepted, Fault, Post, Recorded
+from ops.chaos.records import NUMBERED, ORDERED, Accepted, Attempted, Fault, Post, Recorded
 from ops.chaos.times import spread
 from ops.chaos.verdict import Evidence, judge
 
@@ -159,6 +159,16 @@ def test_what_could_not_be_recorded_stays_in_hand_while_the_database_is_away():
     before = Fault("lock-table", "PostgreSQL", 97.0, 100.3)  # its worker tries again after a pause, and then the rest
     assert seen(post(EVENTS[0], 20), faults=[before]).unexplained == 1
     assert seen(post(EVENTS[0], 20), faults=[before, killed]).duplicates == {"kill-worker": 1}
+
+
+@pytest.mark.parametrize(("after", "explained"), [(1.5, False), (6.0, True)])
+def test_a_worker_that_records_nothing_had_all_of_it_in_hand_when_it_was_killed(after, explained):
+    """On a machine under load that may be for longer than a moment."""
+    killed = Fault("kill-worker", "deliver-1", 104.0, 105.0)
+    later = Recorded("evt_4", "lead.updated", "lead_b", 4, 100.0)
+    recorded = Attempted("healthy", "evt_4", 1, 1, True, 100.0 + after, 0.0, "delivered")
+    card = seen(post(EVENTS[0], 20, sender="deliver-2"), post(later, after), faults=[killed], attempts=[recorded])
+    assert card.duplicates == {"kill-worker" if explained else "unexplained": 1}
 
 
 @pytest.mark.parametrize(

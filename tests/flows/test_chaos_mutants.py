@@ -21,6 +21,8 @@ def after(*values, **options):
     return _after(*values, **options)._replace(delay=0.0)
 """
 RECONCILE_EVERYTHING = """
+from leadwire.infrastructure.db.statements import sql
+
 _EVERYTHING = sql(
     "UPDATE delivery SET queued_at = now() WHERE state = 'queued' RETURNING event_id, endpoint_id, attempts")
 

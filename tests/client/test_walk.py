@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from leadwire.domain.privacy import changes
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db
 from tests import make
 
@@ -37,7 +37,7 @@ async def test_leads_that_arrive_during_the_walk_neither_repeat_nor_hide_others(
 async def test_deleting_what_the_walk_gives_deletes_everything(api, workspace, bot):
     await _many_leads(workspace, bot)
     async for lead in api.leads.list():
-        await changes.erase_lead(workspace, lead.id)
+        await erasure.erase_lead(workspace, lead.id)
     assert await db.value("SELECT count(*) FROM lead") == 0
 
 

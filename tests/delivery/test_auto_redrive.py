@@ -6,7 +6,7 @@ import pytest
 
 from leadwire.delivery import auto_redrive, pull, redrive
 from leadwire.delivery.monitoring import invariants
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -326,7 +326,7 @@ async def test_what_a_person_was_erased_of_is_not_sent(workspace, bot, wire, rec
     somebody = await make.somebody(workspace, bot)
     await people(workspace, bot, 2)
     await die(wire, db_clock)
-    await privacy.erase_lead(workspace, somebody.id)
+    await erasure.erase_lead(workspace, somebody.id)
     receiver.answer = 204
     receiver.deliveries.clear()
     await found()

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from leadwire.delivery import pull
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests.delivery.test_numbers import numbered, people
@@ -64,7 +64,7 @@ async def test_what_cannot_be_sent_any_more_is_gone(workspace, bot, wire, receiv
     about = await db.rows("SELECT lead_id FROM event WHERE id = ANY($1)", [by_number[2], by_number[3]])
     for lead in leads:
         if lead.id in {row["lead_id"] for row in about}:
-            await privacy.erase_lead(workspace, lead.id)
+            await erasure.erase_lead(workspace, lead.id)
     await db.rows("DELETE FROM delivery_result WHERE sequence IN (5, 6)")
     found = await pull.checkpoint(workspace, made, 0)
     assert (found.last, found.open, found.gone) == (6, [], [(2, 3), (5, 6)])

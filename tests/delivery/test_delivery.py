@@ -7,7 +7,7 @@ from standardwebhooks.webhooks import Webhook
 
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import invariants
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, reads
 from leadwire.infrastructure import clock, db
 from leadwire_development import verifying
@@ -248,7 +248,7 @@ async def test_an_erased_lead_is_not_told_any_more(workspace, bot, wire, receive
     await endpoint(workspace, receiver.url, "lead.created", "lead.deleted", "message.received")
     lead = await make.lead(workspace, bot)
     await wire.relay()
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     await wire.turn()
     assert [delivery.event for delivery in receiver.deliveries] == ["lead.deleted"]
     assert await broken(wire) == []

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import jobs, make
@@ -33,7 +33,7 @@ async def doubled(workspace, bot, wire, receiver):
 @pytest.mark.parametrize("state", ["waiting", "queued"])
 async def test_the_person_can_be_erased(workspace, wire, doubled, state):
     lead, _ = await doubled(state)
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     assert await states() == {"cancelled": 1}
     assert await broken(wire) == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from leadwire.delivery.endpoints import discard
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import jobs, make
@@ -38,7 +38,7 @@ async def test_its_last_outcome_counts(wire, lead, receiver, answer, state):
 
 
 async def test_its_person_can_be_erased(workspace, wire, lead):
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     assert await states() == {"cancelled": 1}
     assert await ended_now()
 

@@ -4,7 +4,7 @@ import pytest
 
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.worker import returns
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -57,7 +57,7 @@ async def test_nothing_of_an_erased_person_is_sent_any_more(workspace, bot, wire
     await step(wire, receiver)
     before = len(receiver.deliveries)
     receiver.answer, receiver.echo = 204, False
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     if step is not recorded:
         event = await db.value("SELECT id FROM event WHERE kind = 'lead.created'")
         assert await redriven(workspace, event) == 0
@@ -83,7 +83,7 @@ async def test_a_post_under_way_ends_and_leaves_nothing_of_the_answer(workspace,
     receiver.answer, receiver.echo = 500, True
     done = await wire.post(await wire.claim())
     assert done[0].response_body
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     await wire.settle(done)
     assert await states() == {"cancelled": 1}
     kept = await db.row("SELECT counted, response_body FROM attempt")
@@ -98,6 +98,6 @@ async def test_a_claim_after_it_sends_nothing(workspace, bot, wire, receiver):
     lead = await make.lead(workspace, bot)
     await wire.relay()
     read = await wire.read()
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     assert await wire.claim_as("first", read) == []
     assert await states() == {"cancelled": 1}

@@ -9,7 +9,7 @@ import pytest
 
 from leadwire.delivery import epochs
 from leadwire.delivery.feed import feed
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import InvalidParameter
 from tests import make
@@ -105,7 +105,7 @@ async def test_kinds_workspaces_and_the_erased_are_kept_apart(workspace, bot, ot
     assert (await feed(other_workspace)).events == []
     with pytest.raises(InvalidParameter):
         await feed(other_workspace, (await feed(workspace)).events[0].id)
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     await settled()
     kinds = [one.kind for one in (await feed(workspace)).events]
     assert "lead.created" not in kinds

@@ -11,7 +11,7 @@ from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.observe import Liveness
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -105,7 +105,7 @@ async def test_what_changes_between_lock_and_number_makes_no_hole(workspace, bot
     jobs, _, _ = await claim(await wire.read(), "test", 60)
     keys = sorted(job.entry.key for job in jobs)
     async with db.transaction():
-        await privacy.erase_lead(workspace, erased.id)
+        await erasure.erase_lead(workspace, erased.id)
         found = await asyncio.create_task(number(keys, "test"), context=contextvars.Context())
     assert sorted(found.values()) == [1, 2]
     assert set(found) == {key[:2] for key in keys[1:]}
@@ -207,7 +207,7 @@ async def test_what_is_erased_or_canceled_keeps_its_number(workspace, bot, wire,
     receiver.answer = 500
     one, _ = await people(workspace, bot, 2)
     await wire.turn()
-    await privacy.erase_lead(workspace, one.id)
+    await erasure.erase_lead(workspace, one.id)
     (event_id,) = await reads.events_of_numbers(workspace, made, 1, 1)
     (found,) = await reads.deliveries_of(workspace, event_id, made)
     assert (found.state, found.body) == ("cancelled", "")

@@ -3,7 +3,7 @@
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import db
 from tests.delivery.in_order import InOrder
 from tests.delivery.interleaved import apart
@@ -65,7 +65,7 @@ async def test_a_conversation_is_told_in_order_with_its_lead(workspace, bot, wir
     in_order = await InOrder.of(workspace, bot, receiver, *kinds)
     lead = await in_order.lead()
     await conversations.end(workspace, lead.conversation_id, "api", "api")
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     recorded = [row["kind"] for row in await db.rows("SELECT kind FROM event WHERE body <> '' ORDER BY position")]
     for _ in range(8):
         await wire.turn()

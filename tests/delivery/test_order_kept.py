@@ -5,7 +5,7 @@ import pytest
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker import returns
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
@@ -162,7 +162,7 @@ async def test_an_erased_subject_is_gone_and_the_others_go_on(in_order, workspac
     receiver.answer = 204
     await in_order.score(other, 8, 9)
     await fan_out()
-    await privacy.erase_lead(workspace, one.id)
+    await erasure.erase_lead(workspace, one.id)
     await db_clock.forward(60)
     for _ in range(4):
         await wire.turn()

@@ -15,7 +15,7 @@ from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, receivers, redrives
 from leadwire.domain.webhooks.receivers import Receiver
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -339,8 +339,8 @@ async def test_a_person_who_is_erased_is_not_handed_out(workspace, bot, wire, pu
     first, second = await people(workspace, bot, 2)
     await wire.relay()
     batch = await puller.fetch(1)
-    await privacy.erase_lead(workspace, first.id)
-    await privacy.erase_lead(workspace, second.id)
+    await erasure.erase_lead(workspace, first.id)
+    await erasure.erase_lead(workspace, second.id)
     assert await puller.acknowledge(batch) == 0
     assert (await puller.fetch()).deliveries == []
     assert await states() == {"cancelled": 2}

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import db
@@ -58,7 +58,7 @@ async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(wo
     await wire.relay()
     made = await endpoint(workspace, receiver.url)
     await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
-    moves = [jobs.redrive, partial(privacy.erase_lead, workspace, lead.id)]
+    moves = [jobs.redrive, partial(erasure.erase_lead, workspace, lead.id)]
     if first == "erasure":
         moves.reverse()
     await overlapped(*moves)

@@ -8,7 +8,7 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import push
 from leadwire.delivery.worker.loop import Deliverer
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db, ids
 from tests import jobs, make
@@ -150,7 +150,7 @@ async def test_an_erasure_meets_a_relay_in_the_middle_of_its_events(workspace, b
     lead = await make.lead(workspace, bot)
     async with db.transaction():
         await fan_out()
-        erasing = apart(privacy.erase_lead(workspace, lead.id))
+        erasing = apart(erasure.erase_lead(workspace, lead.id))
         await blocked()
     await erasing
     assert await states() == {"cancelled": 1}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from leadwire.delivery.worker import attempt
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
@@ -68,7 +68,7 @@ async def test_others_tests_and_what_is_erased_are_not_sent_again(workspace, bot
         await redrives.retry_now("ws_other", sent, made.id)
     with pytest.raises(Conflict, match="A test is sent once"):
         await resend(workspace, test, made.id)
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     with pytest.raises(Conflict, match="removed"):
         await resend(workspace, sent, made.id)
     assert len(receiver.deliveries) == 2
@@ -104,7 +104,7 @@ async def test_response_headers_are_kept_without_secrets_and_erased_with_the_per
     assert (known["x-trace"], known["set-cookie"], known["x-api-key"]) == (
         "abc-1", attempt.MASKED, attempt.MASKED
     )  # fmt: skip
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     assert await db.value("SELECT response_headers FROM attempt") is None
 
 

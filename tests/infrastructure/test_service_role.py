@@ -12,7 +12,7 @@ from msgspec import structs
 from leadwire.delivery.monitoring.conditions import CONDITIONS
 from leadwire.delivery.relay import partitions
 from leadwire.domain.accounts.audit import reads as audit_log
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.workspaces import fence
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
 from leadwire.infrastructure.db import migrations, other
@@ -126,7 +126,7 @@ async def test_it_serves_and_delivers_and_tidies_up(service, workspace, client, 
     await jobs.run(*KINDS)
     await wire.turn()
     assert {one.event for one in receiver.deliveries} == {"lead.created", "audit.recorded"}
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     old = (clock.now() - timedelta(days=40)).date()
     await db.rows("SELECT make_event_partitions($1, $1)", old)
     assert await partitions.maintain(30) == ([], [old])

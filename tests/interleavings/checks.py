@@ -9,7 +9,7 @@ from leadwire.delivery import pull, streams
 from leadwire.delivery.endpoints import changes as endpoint_rows
 from leadwire.delivery.monitoring import invariants
 from leadwire.delivery.worker.returns import release
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import NotFound
@@ -102,7 +102,7 @@ async def ends(start: Start, wire: Wire, done: frozenset[str]) -> list[str]:
     try:
         async with db.transaction():
             with contextlib.suppress(NotFound):
-                await privacy.erase_lead(start.workspace, start.lead_id)
+                await erasure.erase_lead(start.workspace, start.lead_id)
             raise _Undone
     except _Undone:
         pass

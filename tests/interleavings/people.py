@@ -15,8 +15,7 @@ from leadwire.domain.exports.schema import Kind
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.domain.leads.schema import LeadPatch
-from leadwire.domain.privacy import changes as privacy
-from leadwire.domain.privacy import subject
+from leadwire.domain.privacy import erasure, person_copy
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import DomainError
 from tests import make
@@ -84,16 +83,16 @@ async def ends(people: People) -> None:
 
 
 async def erase(people: People) -> None:
-    await privacy.erase_lead(people.workspace, people.ids[0])
+    await erasure.erase_lead(people.workspace, people.ids[0])
 
 
 async def erase_address(people: People) -> None:
-    await privacy.erase_person(people.workspace, people.address)
+    await erasure.erase_person(people.workspace, people.address)
 
 
 async def copy(people: People) -> None:
     """All that is known of them."""
-    async for _ in subject.as_json(people.workspace, people.ids[0]):
+    async for _ in person_copy.as_json(people.workspace, people.ids[0]):
         pass
 
 
@@ -158,7 +157,7 @@ async def _broken(people: People, done: set[Deed]) -> list[str]:
         await assert_one_truth(people.world)
         erased = not done.isdisjoint(ERASURES)
         if not erased or is_captured in done:
-            await privacy.erase_person(people.workspace, people.address)
+            await erasure.erase_person(people.workspace, people.address)
         left = [f"left in {table}" for table, rows in (await make.stored()).items() if _names(people, rows)]
         with_id = await db.value("SELECT EXISTS (SELECT 1 FROM lead WHERE id = $1)", people.ids[0])
     except Exception as error:  # noqa: BLE001 - whatever it is, the others are tried

@@ -7,7 +7,7 @@ from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.visitors import preview
 from leadwire.domain.conversations.changes import erasing
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import NotFound
 from tests import make
@@ -129,7 +129,7 @@ async def test_an_erasure_takes_them(workspace, asking):
         " FROM consent LIMIT 1",
         ids.new("cons"), kept.id,
     )  # fmt: skip
-    await privacy.erase_lead(workspace, lead)
+    await erasure.erase_lead(workspace, lead)
     assert [row["lead_id"] for row in await db.rows("SELECT lead_id FROM consent")] == [kept.id]
 
 

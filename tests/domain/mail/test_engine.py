@@ -9,7 +9,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.mail import changes, compose, reads, transport
 from leadwire.domain.mail.changes import attempts
 from leadwire.domain.mail.schema import JOBS
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, NotFound
@@ -271,7 +271,7 @@ async def test_an_erasure_reaches_mails(workspace, bot, mailing):
     await queue(workspace, "other@example.org", about=lead.conversation_id)
     await queue(workspace, "another@example.org")
     await changes.suppress(workspace, TO, "550")
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     assert [to for to, _ in await mails()] == ["another@example.org"]
     assert await reads.suppressed(workspace) == []
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.privacy import changes
+from leadwire.domain.privacy import erasure
 from leadwire.domain.search import changes as search
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import NotFound
@@ -22,9 +22,9 @@ async def test_a_person_is_erased_while_one_of_their_leads_is(workspace, bot):
 
     async with db.transaction():
         await search._WAIT.rows(workspace=workspace)  # a writer of documents is at work
-        person = apart(changes.erase_person(workspace, "ada@example.com"))
+        person = apart(erasure.erase_person(workspace, "ada@example.com"))
         await waiting(1)
-        lead = apart(changes.erase_lead(workspace, made[1].id))
+        lead = apart(erasure.erase_lead(workspace, made[1].id))
         await waiting(2)
     assert await person == [one.id for one in made]
     (second,) = await asyncio.gather(lead, return_exceptions=True)
@@ -36,9 +36,9 @@ async def test_one_of_their_leads_is_gone_when_a_person_is_erased(workspace, bot
     made = [await make.lead(workspace, one) for one in (bot, await bots.create(workspace, "Another"))]
 
     async def person():
-        assert await changes.erase_person(workspace, "ada@example.com") == [made[0].id]
+        assert await erasure.erase_person(workspace, "ada@example.com") == [made[0].id]
 
-    await overlapped(lambda: changes.erase_lead(workspace, made[1].id), person)
+    await overlapped(lambda: erasure.erase_lead(workspace, made[1].id), person)
     assert await db.value("SELECT count(*) FROM lead") == 0
 
 

@@ -15,8 +15,7 @@ from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
-from leadwire.domain.privacy import changes as privacy
-from leadwire.domain.privacy import retention
+from leadwire.domain.privacy import erasure, retention
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Invalid
@@ -24,7 +23,7 @@ from tests import jobs, make
 from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import Visitor, published
 from tests.domain.bots.test_consents import EMAIL, FLOW
-from tests.domain.privacy.test_subject import MAIL
+from tests.domain.privacy.test_person_copy import MAIL
 
 KEPT = dict.fromkeys(retention.KINDS)
 
@@ -103,7 +102,7 @@ async def test_the_consents_of_a_lead_outlive_its_conversation(workspace):
     assert await count("conversation") == 0
     lead = await db.value("SELECT id FROM lead")
     assert [one.given for one in await bot_reads.consents_of(workspace, lead)] == [False, True]
-    await privacy.erase_lead(workspace, lead)
+    await erasure.erase_lead(workspace, lead)
     assert await count("consent") == 0
 
 
@@ -132,13 +131,13 @@ async def test_a_lead_to_which_something_has_happened_stays(workspace, bot):
 
 async def test_a_lead_that_changes_at_the_last_moment_stays(workspace, bot, monkeypatch):
     lead = await ended(workspace, bot, 90, lead=True)
-    erase = privacy.erase_lead
+    erase = erasure.erase_lead
 
     async def late(workspace, lead_id, **versions):
         await leads.update(workspace, lead_id, LeadPatch(company="Acorn"), unchanged={})
         return await erase(workspace, lead_id, **versions)
 
-    monkeypatch.setattr(privacy, "erase_lead", late)
+    monkeypatch.setattr(erasure, "erase_lead", late)
     await swept(workspace, leads=30)
     assert await db.value("SELECT id FROM lead") == lead.id
 
@@ -236,7 +235,7 @@ async def test_one_that_fails_holds_nobody_up(workspace, bot, monkeypatch, caplo
     theirs = await bots.create(other, "Theirs")
     for place, one in ((workspace, bot), (other, theirs)):
         await ended(place, one, 50, lead=True)
-    erase = privacy.erase_lead
+    erase = erasure.erase_lead
 
     async def broken(place, lead_id, **versions):
         if place == workspace:
@@ -244,7 +243,7 @@ async def test_one_that_fails_holds_nobody_up(workspace, bot, monkeypatch, caplo
         return await erase(place, lead_id, **versions)
 
     with monkeypatch.context() as patched:
-        patched.setattr(privacy, "erase_lead", broken)
+        patched.setattr(erasure, "erase_lead", broken)
         await retention.change(other, KEPT | {"leads": 30})
         await swept(workspace, leads=30)
         assert await db.value("SELECT workspace_id FROM lead") == workspace

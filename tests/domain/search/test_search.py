@@ -12,7 +12,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import erasing, inbox
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.search import changes, reads
 from leadwire.domain.search import jobs as search
 from leadwire.domain.search.query import parse
@@ -124,7 +124,7 @@ async def test_an_erased_person_is_in_no_document(workspace, bot):
     await inbox.note(workspace, lead.conversation_id, await operator(workspace), "Zaphodine is nice")
     await indexed()
     assert await found(workspace, "zaphodine") == [lead.conversation_id]
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     assert await documents() == []  # at once
     await indexed()
     assert await found(workspace, "status:active") == [lead.conversation_id]
@@ -160,7 +160,7 @@ async def test_an_erasure_waits_for_who_is_writing(workspace, bot, monkeypatch):
         patched.setattr(search, "_made", slow)
         writing = asyncio.create_task(indexed())
         await asyncio.wait_for(read.wait(), 240)
-        erasing = asyncio.create_task(privacy.erase_lead(workspace, lead.id))
+        erasing = asyncio.create_task(erasure.erase_lead(workspace, lead.id))
         waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         await eventually(lambda: db.value(waiting))
         go_on.set()

@@ -6,8 +6,7 @@ import pytest
 from piccolo.columns import Bytea, Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.domain.privacy import changes as privacy
-from leadwire.domain.privacy import retention, subject
+from leadwire.domain.privacy import erasure, person_copy, retention
 from leadwire.domain.workspaces import changes, export, import_file, move
 from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.db import DB, declared
@@ -75,9 +74,9 @@ async def test_it_is_exported_imported_and_deleted(gifts, tmp_path):
 
 async def test_it_is_in_a_persons_copy_and_erased(gifts):
     mine, theirs = gifts
-    copy = json.loads(b"".join([some async for some in subject.as_json(mine[1], mine[2])]))
+    copy = json.loads(b"".join([some async for some in person_copy.as_json(mine[1], mine[2])]))
     assert [(one["id"], one["words"]) for one in copy["gifts"]] == [(mine[0], "A cup")]
-    await privacy.erase_lead(mine[1], mine[2])
+    await erasure.erase_lead(mine[1], mine[2])
     assert await rows() == [theirs]
 
 

@@ -16,7 +16,7 @@ import pytest
 from leadwire.delivery import signing
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db, ids
 from leadwire.interfaces.docs import markdown, reference
 from leadwire_client import Leadwire
@@ -142,7 +142,7 @@ async def test_a_copy_ends_as_the_original(environment, workspace, bot, tmp_path
 
         await make.emitted(forget=True)
         await loop.run_in_executor(program, change, old[0].id)
-        await privacy.erase_lead(workspace, old[1].id)
+        await erasure.erase_lead(workspace, old[1].id)
         with clock.at(clock.ago(minutes=-10)):  # long after the change that is missed
             new = await make.lead(workspace, bot, email="new@example.com")
         events = [

@@ -14,7 +14,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.feed import reads
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db, ids, redis_pool
 from tests import asgi, make
 from tests.delivery.test_feed import settled
@@ -75,7 +75,7 @@ async def test_events_come_oldest_first_as_webhooks_tell_them(client, workspace,
     assert await page(client, f"cursor={cursor}") == {"data": [], "meta": end}
     one = (await client.get(f"/v1/events/{seen[0]['id']}")).json()["data"]
     assert one == seen[0]
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     await settled()
     assert "Ada" not in json.dumps(await page(client, "limit=100"))
     gone = next(event["id"] for event in seen if event["event"] == "lead.created")

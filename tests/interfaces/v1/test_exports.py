@@ -17,7 +17,7 @@ from leadwire.domain.exports import changes, reads
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.listing import keyset
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db, ids
 from leadwire.interfaces.v1 import exports
 from tests import jobs, make
@@ -106,7 +106,7 @@ async def test_a_download_goes_on_byte_for_byte_after_any_row(client, five, work
 async def test_a_row_that_was_deleted_since_is_still_a_place(client, five, workspace):
     export = await created(client, "leads")
     rows = lines(await downloaded(client, export))
-    await privacy.erase_lead(workspace, five[1].id)
+    await erasure.erase_lead(workspace, five[1].id)
     rest = lines(await downloaded(client, export, place(export, rows[1])))
     assert [row["id"] for row in rest] == [lead.id for lead in five[2:]]
 

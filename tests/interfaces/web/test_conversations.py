@@ -10,7 +10,7 @@ from leadwire.domain.conversations import changes
 from leadwire.domain.conversations.schema import NewMessage, Origin, Told
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch, Source
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock
 from tests import make
 from tests.interfaces.web.hostile import SCRIPTS, harmless
@@ -115,7 +115,7 @@ async def test_one_word_for_word(viewer, workspace, bot):
 
 async def test_an_erased_person_s_conversation_stays_nameless(viewer, workspace, bot):
     lead = await make.lead(workspace, bot, email="zaphodine@example.com", name="Ouillon Quixotova")
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     page = (await viewer.open(f"/conversations/{lead.conversation_id}")).lower()
     # Words that no random token can hold by chance.
     assert [word for word in ("zaphodine", "example.com", "ouillon", "quixotova") if word in page] == []

@@ -116,9 +116,9 @@ async def test_an_erased_delivery_says_so(admin, workspace, bot, wire, receiver)
     lead = await make.lead(workspace, bot)
     await wire.turn()
     (delivery,) = await receiver.received(1)
-    from leadwire.domain.privacy import changes as privacy
+    from leadwire.domain.privacy import erasure
 
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     page = await admin.open(f"/deliveries/{delivery.webhook_id}/{made.id}")
     assert "Erased together with the person" in page
     assert "ada@example.com" not in page

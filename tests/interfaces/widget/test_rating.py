@@ -5,7 +5,7 @@ import pytest
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import erasing, seen
 from leadwire.domain.conversations.schema import ConversationNotFound
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import db
 from tests import make
 
@@ -49,7 +49,7 @@ async def test_the_comment_goes_with_the_person_and_the_figure_stays(workspace, 
     await caller.says("ada@example.com")
     await caller.post("end")
     await caller.post("rating", {"rating": 4, "comment": "I am Ada"})
-    await privacy.erase_lead(workspace, await db.value("SELECT id FROM lead"))
+    await erasure.erase_lead(workspace, await db.value("SELECT id FROM lead"))
     assert tuple(await db.row(RATING)) == (4, None)
 
 

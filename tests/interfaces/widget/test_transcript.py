@@ -11,7 +11,7 @@ from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents
 from leadwire.domain.notices.changes import transcript
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db
 from tests.domain.bots.conftest import live, published  # noqa: F401 - a fixture
 from tests.interfaces.widget.conftest import Caller, caller, shop  # noqa: F401 - fixtures
@@ -153,7 +153,7 @@ async def test_erasing_the_person_stops_it(workspace, caller):  # noqa: F811
     await caller.says("ada@example.com")
     assert (await caller.post("transcript")).status_code == 200
     ((_, values),) = await mails("transcript")
-    await privacy.erase_person(workspace, "ada@example.com")
+    await erasure.erase_person(workspace, "ada@example.com")
     assert await mails() == []
     assert await read(caller, values["path"]) == 404
     assert code(await caller.post("transcript")) == (409, "no_address")

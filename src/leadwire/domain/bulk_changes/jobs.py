@@ -15,7 +15,7 @@ from leadwire.domain.leads import reads
 from leadwire.domain.leads.fields import patch
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, custom_fields
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import actor, clock, db
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.errors import Conflict, DomainError
@@ -117,7 +117,7 @@ async def _apply(change: db.Row, lead_id: str) -> None:
         raise Conflict("The lead has changed.", code="lead_changed")
     match = frozenset({stored.version})
     if change["kind"] == "erase":
-        await privacy.erase_lead(change["workspace_id"], lead_id, if_match=match)
+        await erasure.erase_lead(change["workspace_id"], lead_id, if_match=match)
     else:
         field = change["field"]
         value = patch(field, change["value"], custom_fields(stored.lead).get(field))

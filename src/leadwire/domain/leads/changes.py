@@ -89,7 +89,7 @@ async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict
 
 
 async def delete(workspace: str, lead: Lead) -> None:
-    """Delete the row of a lead, which the open transaction has locked; `privacy.changes.erase_lead` does the rest."""
+    """Delete the row of a lead, which the open transaction has locked; `privacy.erasure.erase_lead` does the rest."""
     await _DELETE.rows(workspace=workspace, id=lead.id)
     await events.deleted(workspace, lead).record()
 

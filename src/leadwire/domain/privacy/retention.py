@@ -16,8 +16,8 @@ from leadwire.delivery.envelope import KINDS as EVENTS
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations.changes import erasing as conversations
-from leadwire.domain.privacy import changes, person, reads
-from leadwire.domain.privacy.person import Person
+from leadwire.domain.privacy import erasure, person_rows, reads
+from leadwire.domain.privacy.person_rows import Person
 from leadwire.domain.privacy.reads import Old
 from leadwire.domain.privacy.table import Retention
 from leadwire.infrastructure import clock, db, jobs, settings, telemetry
@@ -146,13 +146,13 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
             ids, last = await reads.ended(workspace, before, after[0], _BATCH)
             await conversations.blank(workspace, ids)
             await erase.erase_events(None, ids, _MESSAGES)
-            await person.erase(Person(workspace, conversations=ids), said=True)
+            await person_rows.erase(Person(workspace, conversations=ids), said=True)
             return _Batch(len(ids), (last, ""), len(ids) < _BATCH)
         ids = await reads.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
         if ids:
             await visitor_sessions.keep_consents(workspace, ids)
             await erase.erase_events(None, ids, _OF_CONVERSATIONS)
-            await person.erase(Person(workspace, conversations=ids), said=True)
+            await person_rows.erase(Person(workspace, conversations=ids), said=True)
             await conversations.delete(workspace, ids)
         return _Batch(len(ids), after, len(ids) < _BATCH)
 
@@ -164,7 +164,7 @@ async def _erase_leads(workspace: str, before: datetime, after: tuple[datetime, 
     for lead in leads:
         if lead["last_at"] < before:
             with contextlib.suppress(NotFound, PreconditionFailed):  # something has just happened to it
-                await changes.erase_lead(workspace, lead["id"], if_match=frozenset({lead["version"]}))
+                await erasure.erase_lead(workspace, lead["id"], if_match=frozenset({lead["version"]}))
                 erased += 1
         after = (lead["created_at"], lead["id"])
         if erased == _ERASED:

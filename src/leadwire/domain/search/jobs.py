@@ -44,10 +44,6 @@ def _conversation(row: db.Row) -> tuple[str, Iterable[str]]:
     return text, [f"status:{row['status']}", *tags]
 
 
-def _note(row: db.Row) -> tuple[str, Iterable[str]]:
-    return row["text"], ()
-
-
 def _lead(row: db.Row) -> tuple[str, Iterable[str]]:
     names = [row[name] for name in ("name", "email", "phone", "company")]
     fields = msgspec.json.decode(row["custom_fields"])
@@ -65,7 +61,7 @@ class _Kind(NamedTuple):
 
 _KINDS: Final[Mapping[str, _Kind]] = {
     "conversation": _Kind(_CONVERSATIONS, _conversation),
-    "note": _Kind(_NOTES, _note),
+    "note": _Kind(_NOTES, lambda row: (row["text"], ())),
     "lead": _Kind(_LEADS, _lead),
 }
 

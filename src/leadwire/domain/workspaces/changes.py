@@ -73,7 +73,9 @@ async def delete(workspace: str) -> None:
         try:
             await _begin(workspace)
             await _delete_rows(workspace)
-            await _finish(workspace)
+            async with db.transaction():
+                await due.PATIENCE.rows()
+                await workspaces.finish_deletion(workspace)
         except (db.Orphaned, db.Locked, db.Deadlock):  # by a request that had begun before
             await asyncio.sleep(_LOOK)
             continue
@@ -87,12 +89,6 @@ async def _begin(workspace: str) -> None:
         await workspaces.begin_deletion(workspace)
         await endpoints.hold(workspace, held=True)
     await fence.remove(workspace)
-
-
-async def _finish(workspace: str) -> None:
-    async with db.transaction():
-        await due.PATIENCE.rows()
-        await workspaces.finish_deletion(workspace)
 
 
 async def _delete_rows(workspace: str) -> None:

@@ -6,7 +6,7 @@ from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.changes import LeadConflict
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadPatch
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.interfaces.http.responses import Page, PageMeta, Single, Tagged
 from leadwire.interfaces.http.routes import options
 from leadwire.interfaces.v1.operations import Caller, IfMatch, MergePatch, Query, delete, get, patch
@@ -55,7 +55,7 @@ async def delete_lead(caller: Caller, lead_id: str, expected: IfMatch) -> Single
 
     For good, with every trace of the person. Emits `lead.deleted`.
     """
-    return Single(await privacy.erase_lead(caller.workspace, lead_id, if_match=expected))
+    return Single(await erasure.erase_lead(caller.workspace, lead_id, if_match=expected))
 
 
 _ONE = (show_lead, update_lead, delete_lead)

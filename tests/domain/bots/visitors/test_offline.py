@@ -10,7 +10,7 @@ from leadwire.domain.bots.visitors import decide, runtime
 from leadwire.domain.conversations import plan
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict
 from tests import make
@@ -101,7 +101,7 @@ async def test_what_is_said_to_a_person_is_not_taken_for_an_answer(workspace, vi
 async def test_an_erasure_takes_the_words_along(workspace, visitor):
     await waits(visitor)
     await visitor.says("write to ada@example.com")
-    await privacy.erase_lead(workspace, (await lead_of(workspace, visitor)).id)
+    await erasure.erase_lead(workspace, (await lead_of(workspace, visitor)).id)
     assert not await db.value("SELECT count(*) FROM message WHERE content LIKE '%ada@%'")
 
 

@@ -15,7 +15,7 @@ from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.schema import ConcurrentUpdate
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.pool import Connection
 from leadwire.infrastructure.errors import Conflict, Forbidden, NotFound
@@ -252,7 +252,7 @@ next = "one"
 async def test_an_erased_lead_stays_erased_while_its_visitor_goes_on(workspace, visitor):
     await visitor.says("ada@example.com")
     lead = await lead_of(workspace, visitor)
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     await visitor.says("Large")
     detail = await conversation_reads.detail(workspace, visitor.conversation)
     assert detail.lead is None
@@ -283,7 +283,7 @@ async def test_a_turn_that_was_begun_before_an_erasure_brings_nothing_back(works
     for text in ("Chairs", "ada@example.com"):
         await visitor.says(text)
     before = await visitor.visit()
-    await privacy.erase_lead(workspace, (await lead_of(workspace, visitor)).id)
+    await erasure.erase_lead(workspace, (await lead_of(workspace, visitor)).id)
     taken = await runtime.handle_message(before, "Tables", "m1", visitor.answerer)
     assert [message.content for message in taken.messages] == ["Tables", "Your e-mail?"]
     assert await db.value("SELECT variables::text LIKE '%ada@%' FROM conversation") is False
@@ -305,7 +305,7 @@ async def test_erasing_forgets_what_the_bot_repeated_and_why_the_score(workspace
     await visitor.says("ada@gmail.com")
     await visitor.says("Small")
     lead = await lead_of(workspace, visitor)
-    await privacy.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     assert "ada@gmail.com" not in str(await conversation_reads.detail(workspace, visitor.conversation))
     assert await db.value("SELECT count(*) FROM score_entry") == 0
 
@@ -341,7 +341,7 @@ async def test_turns_and_erasures_at_once_never_break(workspace, live):
         for _ in range(6):
             for row in await db.rows("SELECT id FROM lead WHERE workspace_id = $1", workspace):
                 try:
-                    await privacy.erase_lead(workspace, row["id"])
+                    await erasure.erase_lead(workspace, row["id"])
                 except (NotFound, db.Deadlock):  # the second is answered 503, try again
                     continue
 

@@ -13,7 +13,7 @@ from leadwire.domain.leads import changes, fields, history, reads
 from leadwire.domain.leads import export as files
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead, custom_fields
-from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.privacy import erasure
 from leadwire.domain.views import changes as view_changes
 from leadwire.domain.views import reads as saved_views
 from leadwire.domain.webhooks import reads as webhooks
@@ -122,7 +122,7 @@ async def erase(context: PageContext, lead_id: str) -> PageResponse:
     way = _way((await reads.stored(context.workspace, lead_id)).lead)
     if context.form.text("confirm").casefold() != way.casefold():
         raise wrong("confirm", "not_confirmed", f"Type {way} to erase this person.")
-    await privacy.erase_lead(context.workspace, lead_id)
+    await erasure.erase_lead(context.workspace, lead_id)
     word = "The person is erased: here, in conversations, and in what was still to be sent."
     return context.redirect("/leads", word)
 

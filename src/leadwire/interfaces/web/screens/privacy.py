@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from leadwire.domain.privacy import changes, retention, subject
+from leadwire.domain.privacy import erasure, person_copy, retention
 from leadwire.domain.privacy.retention import Kind
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Invalid
@@ -60,7 +60,7 @@ async def erase_person(context: PageContext) -> str:
     email = context.form.text("email")
     if not email or context.form.text("confirm").casefold() != email.casefold():
         raise wrong("confirm", "not_confirmed", "Type the same address twice.")
-    if not (erased := await changes.erase_person(context.workspace, email)):
+    if not (erased := await erasure.erase_person(context.workspace, email)):
         raise wrong("email", "unknown_value", "Nobody here has this address.")
     context.entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
     return f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}."
@@ -70,9 +70,9 @@ async def erase_person(context: PageContext) -> str:
 async def export_person(context: PageContext, lead_id: str) -> PageResponse:
     """Everything that is kept of the person, as JSON or as a page to be read and printed."""
     kind = context.form.choice("format", ("json", "html"), "Choose JSON or a page.")
-    lead, context.entry.detail = await subject.lead(context.workspace, lead_id), kind
+    lead, context.entry.detail = await person_copy.lead(context.workspace, lead_id), kind
     if kind == "json":
-        return context.download(f"{lead_id}.json", "application/json", subject.as_json(context.workspace, lead_id))
+        return context.download(f"{lead_id}.json", "application/json", person_copy.as_json(context.workspace, lead_id))
     return context.download(f"{lead_id}.html", HTML, _as_page(context, lead), inline=True)
 
 
@@ -85,7 +85,7 @@ async def _as_page(context: PageContext, lead: dict[str, Any]) -> AsyncIterator[
     lead_id, way = lead["id"], lead["email"] or lead["phone"]
     at = clock.iso(clock.now())
     yield await part("begin", row=lead, way=way, at=at, workspace=context.me.workspace_name)
-    for name, section in subject.sections().items():
+    for name, section in person_copy.sections().items():
         yield await part("section", section=name)
         empty = True
         async for row in section(context.workspace, lead_id):

@@ -5,8 +5,8 @@ from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadDeleted
-from leadwire.domain.privacy import person
-from leadwire.domain.privacy.person import Person
+from leadwire.domain.privacy import person_rows
+from leadwire.domain.privacy.person_rows import Person
 from leadwire.domain.views import changes as views
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import NotFound, PreconditionFailed
@@ -29,7 +29,7 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
         conversation_ids = await conversations.erase(workspace, stored.lead)
         await erase_events(lead_id, conversation_ids)
         address = (stored.lead.email or "").lower()
-        await person.erase(Person(workspace, lead_id, conversation_ids, address))
+        await person_rows.erase(Person(workspace, lead_id, conversation_ids, address))
         await views.erase(workspace, stored.lead.email, stored.lead.phone)
         await leads.delete(workspace, stored.lead)
     return LeadDeleted(lead_id)

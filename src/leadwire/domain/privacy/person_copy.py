@@ -16,7 +16,7 @@ from leadwire.delivery.outbox import RecordedEvent
 from leadwire.domain.conversations.table import Conversation
 from leadwire.domain.leads.table import Lead
 from leadwire.domain.listing.rows import Part, parts, select, shown, with_parts
-from leadwire.domain.privacy.person import Person, lists
+from leadwire.domain.privacy.person_rows import Person, lists
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.declared import derived

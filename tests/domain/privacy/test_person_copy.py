@@ -12,7 +12,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
-from leadwire.domain.privacy import subject
+from leadwire.domain.privacy import person_copy
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import NotFound
 from tests import make
@@ -45,7 +45,7 @@ NONE = "$3 = '-'"
 
 
 async def exported(workspace, lead_id):
-    return json.loads(b"".join([chunk async for chunk in subject.as_json(workspace, lead_id)]))
+    return json.loads(b"".join([chunk async for chunk in person_copy.as_json(workspace, lead_id)]))
 
 
 def rows_in(document, name):
@@ -147,7 +147,7 @@ async def test_ten_thousand_messages_come_one_conversation_at_a_time(workspace, 
         " SELECT 'msg_' || c.id || n, workspace_id, c.id, n, 'user', repeat('x', 500), now()"
         " FROM conversation c, generate_series(2, 1000) n"
     )
-    chunks = [chunk async for chunk in subject.as_json(workspace, lead.id)]
+    chunks = [chunk async for chunk in person_copy.as_json(workspace, lead.id)]
     assert len(rows_in(json.loads(b"".join(chunks)), "messages")) == 10_000
     assert max(map(len, chunks)) < 1_000_000
 

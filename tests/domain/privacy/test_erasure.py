@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from leadwire.domain.privacy import changes
+from leadwire.domain.privacy import erasure
 from leadwire.domain.views import changes as views
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import NotFound
@@ -16,19 +16,19 @@ async def test_erasure_leaves_no_trace(workspace, bot):
     await db.rows(
         "UPDATE message SET content = 'secret.person@example.com', answers = 'email' WHERE workspace_id = $1", workspace
     )
-    await changes.erase_lead(workspace, lead.id)
+    await erasure.erase_lead(workspace, lead.id)
     for table in ("lead", "conversation", "message", "event", "delivery", "attempt"):
         for row in await db.rows(f"SELECT {table}::text AS everything FROM {table}"):
             assert not any(trace in row["everything"] for trace in ("secret.person", "Secretia", "15550100999"))
     assert (await make.emitted())[-1]["data"] == {"id": lead.id, "deleted": True}
     with pytest.raises(NotFound):
-        await changes.erase_lead(workspace, lead.id)
+        await erasure.erase_lead(workspace, lead.id)
 
 
 async def test_another_workspaces_lead_is_not_there(workspace, bot):
     lead = await make.lead(workspace, bot)
     with pytest.raises(NotFound):
-        await changes.erase_lead("ws_other", lead.id)
+        await erasure.erase_lead("ws_other", lead.id)
 
 
 async def test_a_view_that_looks_for_the_address_goes_with_the_person(workspace, bot):
@@ -40,5 +40,5 @@ async def test_a_view_that_looks_for_the_address_goes_with_the_person(workspace,
     await views.choose_columns(workspace, user, ["friend"])
     for email in ("ada@example.com", "jürgen@example.com"):
         lead = await make.lead(workspace, bot, email=email, phone="+15550100")
-        await changes.erase_lead(workspace, lead.id)
+        await erasure.erase_lead(workspace, lead.id)
     assert [row["name"] for row in await db.rows("SELECT name FROM lead_view ORDER BY name")] == ["", "other"]

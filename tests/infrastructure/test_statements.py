@@ -8,7 +8,7 @@ import pytest
 from leadwire.delivery.endpoints.table import FAILING_DAYS
 from leadwire.delivery.monitoring import gauges
 from leadwire.domain.bots.table import Bot
-from leadwire.domain.conversations import threads
+from leadwire.domain.conversations import inbox_reads
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import DB
@@ -109,7 +109,10 @@ async def test_a_statement_runs_in_the_open_transaction_and_answers_rows_a_row_o
     ("path", "texts"),
     [
         ("delivery/monitoring/gauges.sql", [f"LIMIT {gauges.CAPPED})"]),
-        ("domain/conversations/threads.sql", [f"LIMIT {threads.COUNTED})", f"LIMIT {threads.MOST_UNREAD})"]),
+        (
+            "domain/conversations/inbox_reads.sql",
+            [f"LIMIT {inbox_reads.COUNTED})", f"LIMIT {inbox_reads.MOST_UNREAD})"],
+        ),
         ("domain/notices/reads.sql", [f"interval '{FAILING_DAYS - days} days'" for days in (0, 1)]),
     ],
 )

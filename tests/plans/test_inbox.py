@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from leadwire.domain.conversations import jobs, threads
-from leadwire.domain.conversations.threads import Wanted
+from leadwire.domain.conversations import inbox_reads, jobs
+from leadwire.domain.conversations.inbox_reads import Wanted
 from leadwire.infrastructure import db, ids
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained, vacuum
@@ -47,9 +47,9 @@ LISTS = [
 @pytest.mark.parametrize("wanted", LISTS, ids=str)
 async def test_what_the_lists_read_does_not_grow(agents, wanted):
     crowd, user = agents
-    shown = await threads.threads(crowd.workspace, user, wanted)
+    shown = await inbox_reads.threads(crowd.workspace, user, wanted)
     assert sum(map(len, shown.places.values())) >= 10
-    nodes = await explained(partial(threads.threads, crowd.workspace, user, wanted))
+    nodes = await explained(partial(inbox_reads.threads, crowd.workspace, user, wanted))
     scans = [node for node in nodes if node.get("Relation Name") in ("conversation", "message", "lead")]
     assert {node["Relation Name"] for node in scans if node["Node Type"] == "Seq Scan"} == set()
     read = sum((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in scans)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations import threads
+from leadwire.domain.conversations import inbox_reads
 from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.backoff import rest
@@ -132,7 +132,7 @@ async def _reply_as_agent(workspace: str, conversation_id: str, seconds: float) 
     """
     await asyncio.sleep(seconds)
     try:
-        if (await threads.one(workspace, conversation_id, ""))["place"] != "waiting":
+        if (await inbox_reads.one(workspace, conversation_id, ""))["place"] != "waiting":
             return
         await conversations.add_message(workspace, conversation_id, "agent", _PERSON)
         await asyncio.sleep(3)

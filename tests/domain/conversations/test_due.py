@@ -10,9 +10,9 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import jobs as silence
 from leadwire.domain.bots.visitors import runtime
-from leadwire.domain.conversations import changes, reads, threads
+from leadwire.domain.conversations import changes, inbox_reads, reads
 from leadwire.domain.conversations.changes import due, inbox, seen
-from leadwire.domain.conversations.threads import Wanted
+from leadwire.domain.conversations.inbox_reads import Wanted
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid
 from tests import jobs, make
@@ -45,7 +45,7 @@ async def later(span):
 
 
 async def place_of(workspace, talk, user, **more):
-    found = await threads.threads(workspace, user, Wanted(**more))
+    found = await inbox_reads.threads(workspace, user, Wanted(**more))
     return [place for place, some in found.places.items() for one in some if one["id"] == talk.conversation]
 
 
@@ -157,7 +157,7 @@ async def test_a_snoozed_conversation_comes_back_as_new(workspace, talk, operato
     assert await place_of(workspace, talk, operators[1]) == ["theirs"]
     assert await later(timedelta(hours=23)) == 0
     assert await later(DAY) == 1
-    found = await threads.threads(workspace, operators[0], Wanted())
+    found = await inbox_reads.threads(workspace, operators[0], Wanted())
     assert [(one["id"], one["unread"]) for one in found.places["mine"]] == [(talk.conversation, 1)]
     assert await make.kinds() == []
 

@@ -22,6 +22,7 @@ from leadwire.infrastructure.db.engine import Engine
 from leadwire.infrastructure.db.other import connected
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Conflict, NotFound
+from leadwire.infrastructure.jobs import Offer
 from tests import asgi, jobs, make
 from tests import rows as every_table
 from tests.domain.bots.conftest import published
@@ -128,7 +129,7 @@ async def test_a_proof_of_a_domain_does_not_come_along(pair, workspace):
         theirs = await accounts.create_workspace("Theirs")
         await make.domain(theirs, "b.example", proven=True)
         await move.move(workspace, first.url, first.keys)
-        assert await domains.due() == [(one.id, workspace) for one in await domains.listed(workspace)]
+        assert await domains.due() == [Offer(one.id, workspace) for one in await domains.listed(workspace)]
         states = {one.name: one.state(clock.now()) for one in await domains.listed(workspace)}
         assert states == {"a.example": "taken_over", "b.example": "unproven"}
         assert await domains.counting(theirs, ["b.example"]) == {"b.example"}

@@ -27,8 +27,6 @@ Row = dict[str, Any]
 Section = Callable[[str, str], AsyncIterator[Row]]
 
 _AT_ONCE: Final = 50  # events
-
-
 _MINE: Final = "workspace_id = :workspace AND {} = :id"
 _LEAD: Final = select(Lead, _MINE.format("id"), "id")
 _CONVERSATION_IDS, _EVENT_IDS = named(__file__, "conversation_ids event_ids")
@@ -49,9 +47,8 @@ async def lead(workspace: str, lead_id: str) -> Row:
 async def conversations(workspace: str, lead_id: str) -> AsyncIterator[Row]:
     """Yield each conversation with its messages and all else that belongs to it."""
     for conversation_id in (await _person(workspace, lead_id)).conversations:
-        if (
-            row := await _CONVERSATION.row(workspace=workspace, id=conversation_id)
-        ) is not None:  # else it has just been deleted
+        row = await _CONVERSATION.row(workspace=workspace, id=conversation_id)
+        if row is not None:  # else it has just been deleted
             person = Person(workspace, conversations=[conversation_id])
             rows = {part.name: await person.run(part.read) for part in lists() if part.of_conversation}
             yield shown(row) | {name: [shown(each) for each in values] for name, values in rows.items()}

@@ -60,13 +60,13 @@ async def erase(person: Person, *, said: bool = False) -> None:
 
 @derived
 def _erasures(tables: Sequence[type[Table]]) -> list[tuple[bool, Statement]]:
-    return [(said.said, _erasure(table)) for table in tables if (said := declaration(table)).person]
-
-
-def _erasure(table: type[Table]) -> Statement:
-    name, said = declared.name(table), declaration(table)
-    blank = ", ".join(f"{column} = {value}" for column, value in said.blank.items())
-    return sql(f"{f'UPDATE {name} SET {blank}' if blank else f'DELETE FROM {name}'} WHERE {_where(table, said.person)}")
+    statements = []
+    for table in tables:
+        if (said := declaration(table)).person:
+            blank = ", ".join(f"{column} = {value}" for column, value in said.blank.items())
+            change = f"UPDATE {declared.name(table)} SET {blank}" if blank else f"DELETE FROM {declared.name(table)}"
+            statements.append((said.said, sql(f"{change} WHERE {_where(table, said.person)}")))
+    return statements
 
 
 def _where(table: type[Table], condition: str) -> str:

@@ -65,7 +65,9 @@ async def move(workspace: str, url: str, keys: tuple[str, ...]) -> Moved:
         elif here is None or here["move_id"] not in (None, there["move_id"]):
             raise Conflict(f"{workspace} has gone to another installation.")
     if moved.rows or (here and here["move_id"]):
-        await _open(workspace)
+        async with db.transaction():
+            if not await workspaces.finish_move(workspace):
+                await endpoints.hold(workspace, held=False)
     return moved
 
 
@@ -131,10 +133,4 @@ async def _let_go(other: Other, workspace: str) -> None:
     async with other.transaction():
         state = await _STATE.row(workspace=workspace)
         if state and not state["suspended"]:
-            await endpoints.hold(workspace, held=False)
-
-
-async def _open(workspace: str) -> None:
-    async with db.transaction():
-        if not await workspaces.finish_move(workspace):
             await endpoints.hold(workspace, held=False)

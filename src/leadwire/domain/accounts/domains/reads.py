@@ -2,6 +2,7 @@
 
 from leadwire.domain.accounts.domains.schema import Domain
 from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.jobs import Offer
 
 
 @query()
@@ -25,5 +26,5 @@ async def taken_over() -> list[tuple[str, str]]:
 
 
 @query()
-async def due() -> list[tuple[str, str]]:
-    """Id and workspace of the domains to be checked now."""
+async def due() -> list[Offer]:
+    """Return jobs for the domains to be checked now."""

@@ -4,17 +4,19 @@ An end is done after ten seconds, in which it can be undone: until then nothing 
 visitor nor in an event. A job (`..jobs`) does it.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from leadwire.domain.conversations.changes.inbox import check, claim, locked
 from leadwire.infrastructure import clock, db, jobs
 from leadwire.infrastructure.db.statements import named
-from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 
 JOB: Final = "conversation_due"
 UNDO: Final = timedelta(seconds=10)
 _LONGEST: Final = timedelta(days=90)
+_MORNING: Final = time(9)
 
 _END_AT, _SNOOZE = named(__file__, "end_at snooze")
 
@@ -50,3 +52,30 @@ async def wake(workspace: str, conversation_id: str, user_id: str) -> None:
     async with locked(workspace, conversation_id) as (status, holder):
         await check(workspace, status, holder, user_id)
         await _SNOOZE.rows(workspace=workspace, id=conversation_id, at=None)
+
+
+def snoozed_until(choice: str, at: str = "", zone: str = "") -> datetime:
+    """Return until when a person snoozes by a `choice`: `hour`, `tomorrow`, or else `at`, such as 2026-03-30T08:15 in
+    their `zone`. Without a known zone it is UTC.
+
+    Raise Invalid.
+    """
+    if choice == "hour":
+        return clock.now() + timedelta(hours=1)
+    there = _zone(zone)
+    if choice == "tomorrow":
+        tomorrow = clock.now().astimezone(there).date() + timedelta(days=1)
+        return datetime.combine(tomorrow, _MORNING, there)
+    try:
+        moment = datetime.strptime(at, "%Y-%m-%dT%H:%M").replace(tzinfo=there)
+        return moment.astimezone(clock.now().tzinfo)
+    except (ValueError, OverflowError):
+        word = "Choose a date and a time."
+        raise Invalid(word, errors=(FieldError("required", word, "/at"),)) from None
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):  # what no zone is called; also a path, or the name of a folder
+        return ZoneInfo("UTC")

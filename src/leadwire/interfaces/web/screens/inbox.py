@@ -10,7 +10,7 @@ from leadwire.domain.accounts.schema import has_role
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime, variables
-from leadwire.domain.conversations import pubsub, reads, snoozing, threads
+from leadwire.domain.conversations import inbox_reads, pubsub, reads
 from leadwire.domain.conversations.changes import due, seen
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.conversations.schema import MAX_MESSAGES
@@ -31,7 +31,7 @@ _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
     "wake": due.wake,
     "block": visitor_sessions.block,
 }
-_PLACES: Final = get_args(threads.Place)
+_PLACES: Final = get_args(inbox_reads.Place)
 
 
 @screen("/inbox", "inbox/inbox.html", role="agent", chosen="c")
@@ -48,11 +48,11 @@ async def inbox(context: PageContext) -> Values:
     people = await accounts.users(workspace)
     lookers = pubsub.hub.lookers.of((workspace, chosen)) - {me}
     return {
-        "found": await threads.threads(workspace, me, wanted),
+        "found": await inbox_reads.threads(workspace, me, wanted),
         "wanted": wanted,
-        "counts": await threads.counts(workspace, me),
+        "counts": await inbox_reads.counts(workspace, me),
         "conversation": conversation,
-        "thread": await threads.one(workspace, chosen, me) if conversation else None,
+        "thread": await inbox_reads.one(workspace, chosen, me) if conversation else None,
         "name": (reads.visitor_of(conversation) or nickname(chosen)) if conversation else None,
         "vouched": variables.vouched(reads.variables(conversation)) if conversation else {},
         "replies": saved,
@@ -105,7 +105,7 @@ async def assign(context: PageContext, conversation_id: str) -> str:
 @action("/inbox/{conversation_id}/snooze", role="agent", shown_on=inbox, audit="conversation.snoozed")
 async def snooze(context: PageContext, conversation_id: str) -> None:
     """Put it away for a while."""
-    until = snoozing.until(*(context.form.text(name) for name in ("for", "at", "zone")))
+    until = due.snoozed_until(*(context.form.text(name) for name in ("for", "at", "zone")))
     context.entry.detail = clock.iso(until)
     await due.snooze(context.workspace, conversation_id, context.me.user_id, until)
 
@@ -113,7 +113,7 @@ async def snooze(context: PageContext, conversation_id: str) -> None:
 @action("/inbox/{conversation_id}/typing", role="agent")
 async def typing(context: PageContext, conversation_id: str) -> PageResponse:
     """The visitor is shown that somebody writes."""
-    if (await threads.one(context.workspace, conversation_id, context.me.user_id))["status"] == "handoff":
+    if (await inbox_reads.one(context.workspace, conversation_id, context.me.user_id))["status"] == "handoff":
         pubsub.publish(context.workspace, conversation_id, "typing_agent")
     return Response(None, status_code=204)
 
@@ -121,7 +121,7 @@ async def typing(context: PageContext, conversation_id: str) -> PageResponse:
 @action("/inbox/{conversation_id}/seen", role="agent")
 async def mark_seen(context: PageContext, conversation_id: str) -> PageResponse:
     """What is on the screen has been read."""
-    await threads.one(context.workspace, conversation_id, context.me.user_id)
+    await inbox_reads.one(context.workspace, conversation_id, context.me.user_id)
     seq = min(context.form.number("seq") or 0, MAX_MESSAGES)
     await seen.by_agent(context.workspace, conversation_id, context.me.user_id, seq)
     return Response(None, status_code=204)
@@ -139,10 +139,10 @@ async def do(context: PageContext, conversation_id: str, operation: str) -> None
             await _OPERATIONS[operation](context.workspace, conversation_id, context.me.user_id)
 
 
-def _wanted(context: PageContext) -> threads.Wanted:
+def _wanted(context: PageContext) -> inbox_reads.Wanted:
     """The filters in the address; what cannot be meant is left out."""
     query = context.query
     look = query.text("show") if query.text("show") in _PLACES else None
     bot_id = query.text("bot") if is_id("bot", query.text("bot")) else ""
     tag = " ".join(query.text("tag").split()).lower()[:40]
-    return threads.Wanted(cast(threads.Place | None, look), bot_id, tag, query.text("sort") == "longest")
+    return inbox_reads.Wanted(cast(inbox_reads.Place | None, look), bot_id, tag, query.text("sort") == "longest")

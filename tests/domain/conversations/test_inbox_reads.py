@@ -4,10 +4,10 @@ import pytest
 
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations import reads, threads
+from leadwire.domain.conversations import inbox_reads, reads
 from leadwire.domain.conversations.changes import inbox, seen
+from leadwire.domain.conversations.inbox_reads import Wanted
 from leadwire.domain.conversations.schema import Origin
-from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Invalid
 from tests import make
@@ -30,7 +30,7 @@ async def waiting(live):  # noqa: F811
 
 
 async def listed(workspace, user, **wanted):
-    found = await threads.threads(workspace, user, Wanted(**wanted))
+    found = await inbox_reads.threads(workspace, user, Wanted(**wanted))
     return {place: [one["id"] for one in some] for place, some in found.places.items() if some}
 
 
@@ -59,10 +59,10 @@ async def test_only_who_answers_visitors_is_assigned(workspace, waiting, operato
 
 async def test_lists_are_bounded_and_say_how_many_more_there_are(workspace, waiting, operators):  # noqa: F811
     await db.rows(MANY)
-    found = await threads.threads(workspace, operators[0], Wanted())
+    found = await inbox_reads.threads(workspace, operators[0], Wanted())
     assert (len(found.places["waiting"]), found.more["waiting"]) == (40, 261)
     assert found.places["waiting"][0]["id"] == f"conv_{300:026}"  # who waits longest
-    alone = await threads.threads(workspace, operators[0], Wanted(place="waiting"))
+    alone = await inbox_reads.threads(workspace, operators[0], Wanted(place="waiting"))
     assert (len(alone.places["waiting"]), alone.more["waiting"], list(alone.places)) == (200, 101, ["waiting"])
 
 
@@ -88,8 +88,8 @@ async def test_a_row_says_what_the_visitor_said_and_since_when_they_wait(workspa
     asked = await db.value("SELECT handoff_requested_at FROM conversation")
 
     async def row(place, user=ada):
-        (one,) = (await threads.threads(workspace, user, Wanted())).places[place]
-        assert one["waits_since"] == (await threads.one(workspace, talk, user))["waits_since"]
+        (one,) = (await inbox_reads.threads(workspace, user, Wanted())).places[place]
+        assert one["waits_since"] == (await inbox_reads.one(workspace, talk, user))["waits_since"]
         return one["words"], one["waits_since"]
 
     assert await row("waiting") == ("what?", asked)  # the bot has spoken since
@@ -103,10 +103,10 @@ async def test_a_row_says_what_the_visitor_said_and_since_when_they_wait(workspa
     assert await row("mine") == await row("theirs", grace) == ("Hello?", again)
     await inbox.release(workspace, talk, ada)
     assert await row("waiting") == ("Hello?", asked)
-    assert tuple(await threads.counts(workspace, ada)) == (0, 1)
+    assert tuple(await inbox_reads.counts(workspace, ada)) == (0, 1)
     await hand_back(workspace, talk, ada)
     assert await row("bot") == ("Hello?", None)
-    assert tuple(await threads.counts(workspace, ada)) == (0, 0)
+    assert tuple(await inbox_reads.counts(workspace, ada)) == (0, 0)
 
 
 async def test_a_row_does_not_repeat_the_name_unless_there_is_nothing_else(workspace, bot, operators):  # noqa: F811
@@ -115,7 +115,7 @@ async def test_a_row_does_not_repeat_the_name_unless_there_is_nothing_else(works
     await conversations.hand_off(workspace, talk, "asked")
 
     async def words():
-        (one,) = (await threads.threads(workspace, operators[0], Wanted())).places["waiting"]
+        (one,) = (await inbox_reads.threads(workspace, operators[0], Wanted())).places["waiting"]
         return one["words"]
 
     assert await words() == "Ada"
@@ -128,14 +128,14 @@ async def test_what_is_not_read_is_counted_for_each_person(workspace, waiting, o
     talk, (ada, grace) = waiting.conversation, operators
 
     async def unread(user):
-        return [one["unread"] for one in (await threads.threads(workspace, user, Wanted())).places["waiting"]]
+        return [one["unread"] for one in (await inbox_reads.threads(workspace, user, Wanted())).places["waiting"]]
 
     assert await unread(ada) == [1]
-    await seen.by_agent(workspace, talk, ada, (await threads.one(workspace, talk, ada))["messages_count"])
+    await seen.by_agent(workspace, talk, ada, (await inbox_reads.one(workspace, talk, ada))["messages_count"])
     assert (await unread(ada), await unread(grace)) == ([0], [1])
     for _ in range(12):
         await waiting.says("Hello?")
-    assert await unread(ada) == [threads.MOST_UNREAD]
+    assert await unread(ada) == [inbox_reads.MOST_UNREAD]
 
 
 async def test_a_note_mentions_colleagues_until_they_have_read_it(workspace, waiting, operators):  # noqa: F811
@@ -144,7 +144,7 @@ async def test_a_note_mentions_colleagues_until_they_have_read_it(workspace, wai
     assert [one.id for one in mentioned] == [grace]
     await inbox.claim(workspace, talk, ada)
     await reads.detail(workspace, talk)
-    found = await threads.threads(workspace, grace, Wanted())
+    found = await inbox_reads.threads(workspace, grace, Wanted())
     assert [one["mentioned"] for one in found.places["theirs"]] == [True]
     assert await listed(workspace, grace, place="mentions") == {"mentions": [talk]}
     assert await listed(workspace, ada, place="mentions") == {}
@@ -170,9 +170,9 @@ async def test_tags_are_bounded(workspace, waiting, operators):  # noqa: F811
 
 async def test_the_first_answer_is_kept(workspace, waiting, operators):  # noqa: F811
     talk = waiting.conversation
-    assert (await threads.one(workspace, talk, operators[0]))["first_response_at"] is None
+    assert (await inbox_reads.one(workspace, talk, operators[0]))["first_response_at"] is None
     await inbox.reply(workspace, talk, operators[0], "Hello")
-    first = (await threads.one(workspace, talk, operators[0]))["first_response_at"]
+    first = (await inbox_reads.one(workspace, talk, operators[0]))["first_response_at"]
     with clock.at(clock.now() + (clock.now() - clock.ago(hours=1))):
         await inbox.reply(workspace, talk, operators[0], "Hello again")
-    assert (await threads.one(workspace, talk, operators[0]))["first_response_at"] == first
+    assert (await inbox_reads.one(workspace, talk, operators[0]))["first_response_at"] == first

@@ -16,9 +16,9 @@ from leadwire.infrastructure.ids import is_id
 
 Place = Literal["mentions", "waiting", "mine", "theirs", "bot", "snoozed"]
 COUNTED: Final = 1_000
-"""Conversations of a list that are counted, besides those that are shown: `threads.sql` says so, too."""
+"""Conversations of a list that are counted, besides those that are shown: `inbox_reads.sql` says so, too."""
 MOST_UNREAD: Final = 10
-"""Messages of a conversation that are counted as not read: `threads.sql` says so, too."""
+"""Messages of a conversation that are counted as not read: `inbox_reads.sql` says so, too."""
 _SHOWN: Final = 40  # of each list
 _SHOWN_ALONE: Final = 200  # of a list that is looked at alone
 

@@ -6,6 +6,7 @@ import logging
 import msgspec
 import pytest
 
+from leadwire.delivery.transport import shared
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.notices import reads
 from leadwire.domain.notices.changes import addresses
@@ -141,13 +142,13 @@ async def test_a_private_address_is_refused_when_it_is_added_and_when_it_is_sent
     for url in ("https://10.0.0.1/x", "http://hooks.slack.com/x", "ftp://example.com/"):
         with pytest.raises(Invalid):
             await addresses.add(workspace, "slack", url, ["endpoints"])
-    addresses._transport.cache_clear()
+    shared.transport.cache_clear()
     chosen = msgspec.structs.replace(settings.get(), allowed_networks=())
     monkeypatch.setattr(settings, "get", lambda: chosen)
     await failing(workspace)
     await tell("endpoints")
     await send()
-    addresses._transport.cache_clear()
+    shared.transport.cache_clear()
     assert await shown(workspace) == ("No answer from Slack: blocked address.", False, 1)
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from leadwire.domain.accounts.sso import discovery
+from leadwire.delivery.transport import shared
 from leadwire.domain.accounts.sso.faults import FAULTS
 from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web.screens import single_sign_on
@@ -187,12 +187,12 @@ async def refused(answer, fault, caplog):
 async def test_a_lie_is_refused(name, stranger, provider, liar, caplog, monkeypatch):
     fault, lie = LIES[name]
     if "never" in name:
-        monkeypatch.setattr(discovery, "_PATIENCE", 1.0)
-    discovery._transport.cache_clear()
+        monkeypatch.setattr(shared, "PATIENCE", 1.0)
+    shared.transport.cache_clear()
     lie(liar)
     begun = await stranger.get(f"/sso/{provider}")
     answer = begun if begun.status_code != 303 else await through(stranger, provider, liar)
-    discovery._transport.cache_clear()
+    shared.transport.cache_clear()
     await refused(answer, fault, caplog)
 
 

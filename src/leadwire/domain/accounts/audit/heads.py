@@ -3,15 +3,14 @@
 Whoever can write to the whole database can put it back to what it was; what was written elsewhere meanwhile stays.
 """
 
-import functools
 import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from leadwire.delivery.transport import shared
 from leadwire.delivery.transport.addresses import checked
-from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.domain.accounts.audit.chain import Seal
 from leadwire.infrastructure import clock, secret_box, settings
 from leadwire.infrastructure.errors import Unavailable
@@ -20,7 +19,6 @@ from leadwire.infrastructure.secret_box import SecretBox
 
 _PURPOSE: Final = "audit head"
 _HEADERS: Final = {"Content-Type": "text/plain; charset=utf-8", "User-Agent": "Leadwire"}
-_PATIENCE: Final = 10.0  # seconds for a whole request
 _HEAD: Final = re.compile(r"\b(\w+),(\d{1,18}),(\d{4}-[0-9T:.-]{5,30}Z),([0-9a-f]{64}),([0-9a-f]{64})\b", re.ASCII)
 
 
@@ -58,16 +56,10 @@ async def send(heads: Sequence[str]) -> None:
         return
     body = "".join(f"{head}\n" for head in heads)
     request = httpx.Request("POST", checked(url, settings.get().allowed_networks), content=body, headers=_HEADERS)
-    answer = await _transport().handle_async_request(request)
+    answer = await shared.transport().handle_async_request(request)
     if not answer.is_success:
         raise Unavailable(f"LEADWIRE_AUDIT_HEAD_URL answered {answer.status_code}")
 
 
 def _code(key: bytes, text: str) -> str:
     return hmac.digest(key, text.encode(), hashlib.sha256).hex()
-
-
-@functools.cache  # one a process
-def _transport() -> GuardedTransport:
-    chosen = settings.get()
-    return GuardedTransport(chosen.allowed_networks, timeout=_PATIENCE, proxy=chosen.egress_proxy)

@@ -4,14 +4,13 @@ Customers type the addresses, so each request goes through the guard that webhoo
 """
 
 import asyncio
-import functools
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from leadwire.delivery.transport import shared
 from leadwire.delivery.transport.addresses import checked
-from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.tokens import Header, Jwk
 from leadwire.infrastructure import clock, settings
@@ -20,7 +19,6 @@ from leadwire.infrastructure.http_client import httpx
 
 T = TypeVar("T")
 
-_PATIENCE: Final = 10.0  # seconds for a whole request
 _LARGEST: Final = 65_536  # bytes: where the guard cuts an answer off
 _OK: Final = 200
 _HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "Leadwire"}
@@ -133,7 +131,7 @@ async def answered(url: str, form: dict[str, str] | None = None, **headers: str)
     request = httpx.Request("POST" if form else "GET", vetted(url), data=form, headers={**_HEADERS, **headers})
     try:
         # Not through a client of httpx, which would keep cookies, nor read yet: it would be decompressed.
-        answer = await _transport().handle_async_request(request)
+        answer = await shared.transport().handle_async_request(request)
         if answer.is_redirect:
             raise SignOnRefused("redirected", f"{url} leads elsewhere")
         if answer.headers.get("content-encoding", "identity") != "identity":
@@ -145,9 +143,3 @@ async def answered(url: str, form: dict[str, str] | None = None, **headers: str)
     if len(body) >= _LARGEST:
         raise SignOnRefused("too_large", f"{url} answered with 64 KiB or more")
     return answer.status_code, body
-
-
-@functools.cache  # one a process
-def _transport() -> GuardedTransport:
-    chosen = settings.get()
-    return GuardedTransport(chosen.allowed_networks, timeout=_PATIENCE, proxy=chosen.egress_proxy)

@@ -5,7 +5,6 @@ in order, by the rule of webhooks: tried again by the same schedule, then given 
 dies between sending and noting it. An address that answers 404 or 410 is not there any more, and gets nothing more.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,8 +13,8 @@ import msgspec
 
 from leadwire.delivery import retry
 from leadwire.delivery.states import Outcome
+from leadwire.delivery.transport import shared
 from leadwire.delivery.transport.addresses import checked
-from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.transport.responses import ConnectFailed, ProtocolFailed, TimedOut
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
@@ -34,7 +33,6 @@ from leadwire.infrastructure.rate_limit import RateLimit
 JOB: Final = "notice_message"
 _MOST: Final = 10  # addresses of a workspace
 _MOST_PENDING: Final = 20  # messages of an address
-_PATIENCE: Final = 10.0  # seconds for a whole request
 _SAID: Final = 100  # signs of an answer
 _GONE: Final = (404, 410)
 _TRIES: Final = RateLimit("notice-tests", 10, window=300)
@@ -117,7 +115,7 @@ async def _send(row: db.Row, text: str) -> tuple[int, str]:
     url = secret_box.get().open_once(row["url"], secret_box.place(NoticeAddress.url, row["id"]))
     body = msgspec.json.encode(texts.body(service, text))
     try:
-        answer = await _transport().post(url, _HEADERS, body)
+        answer = await shared.transport().post(url, _HEADERS, body)
     except (ConnectFailed, ProtocolFailed, TimedOut) as error:
         return 0, f"No answer from {SERVICES[service]}: {error.outcome.replace('_', ' ')}."
     came = "".join(sign if sign.isprintable() else " " for sign in answer.body.decode(errors="replace")[:_SAID]).strip()
@@ -126,9 +124,3 @@ async def _send(row: db.Row, text: str) -> tuple[int, str]:
 
 def _arrived(status: int) -> bool:
     return 200 <= status < 300
-
-
-@functools.cache  # one a process
-def _transport() -> GuardedTransport:
-    chosen = settings.get()
-    return GuardedTransport(chosen.allowed_networks, timeout=_PATIENCE, proxy=chosen.egress_proxy)

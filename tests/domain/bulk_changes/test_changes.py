@@ -80,13 +80,13 @@ async def test_the_right_to_it_is_looked_at_for_each_lead(workspace, bot, monkey
     """Who is demoted while a step is under way erases nobody more."""
     leads = [(await make.lead(workspace, bot, email=f"{n}@example.com")).id for n in range(3)]
     await changes.begin(workspace, await make.user(workspace, "admin"), "erase", leads, clock.iso(clock.now()))
-    erase = bulk_jobs.privacy.erase_lead
+    erase = bulk_jobs.erasure.erase_lead
 
     async def demoted_after_it(*given, **more):
         await erase(*given, **more)
         await db.rows("UPDATE user_account SET role = 'agent'")
 
-    monkeypatch.setattr(bulk_jobs.privacy, "erase_lead", demoted_after_it)
+    monkeypatch.setattr(bulk_jobs.erasure, "erase_lead", demoted_after_it)
     await jobs.run("bulk_change")
     assert await db.value("SELECT count(*) FROM lead") == 2
     assert tuple(await db.row("SELECT state, done, skipped FROM bulk_change")) == ("stopped", 1, 0)

@@ -1,6 +1,5 @@
 """Changes of many leads are begun and cancelled; a job makes them."""
 
-from datetime import datetime
 from typing import Final, Literal
 
 import msgspec
@@ -22,7 +21,7 @@ MOST_CHOSEN: Final = 500
 
 
 @query()
-async def end(workspace: str, bulk_id: str, state: State, now: datetime) -> bool:
+async def end(workspace: str, bulk_id: str, state: State) -> bool:
     """End a change that runs. Return whether it did."""
 
 
@@ -61,5 +60,5 @@ async def cancel(workspace: str, user_id: str, bulk_id: str, *, others: bool) ->
     """
     if not others and (await bulk_changes.one(workspace, bulk_id))["user_id"] != user_id:
         raise Forbidden("Only whoever began this change, or an admin, can cancel it.")
-    if not await end(workspace, bulk_id, "cancelled", clock.now()):
+    if not await end(workspace, bulk_id, "cancelled"):
         raise NotFound("It has ended already.")

@@ -4,7 +4,6 @@ One lead is one transaction, with its event and the place that the change has co
 where it was, and nothing is done twice. What somebody else has changed since the list was seen is left alone.
 """
 
-from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -40,13 +39,11 @@ async def _running(workspace: str, bulk_id: str) -> db.Row | None: ...
 
 
 @query()
-async def _move(
-    workspace: str, bulk_id: str, before: str, after: str, lead_id: str, skipped: bool, now: datetime
-) -> bool: ...
+async def _move(workspace: str, bulk_id: str, before: str, after: str, lead_id: str, skipped: bool) -> bool: ...
 
 
 @query()
-async def _go_on(workspace: str, bulk_id: str, before: str, after: str, now: datetime) -> None: ...
+async def _go_on(workspace: str, bulk_id: str, before: str, after: str) -> None: ...
 
 
 @query()
@@ -62,7 +59,7 @@ async def make(job: Claimed) -> Again | None:
         return None
     actor.current.set(change["user_id"])  # their changes, whoever makes them
     if not change["allowed"]:
-        await changes.end(job.workspace, job.key, "stopped", clock.now())
+        await changes.end(job.workspace, job.key, "stopped")
         return None
     return Again() if await _step(change) else None
 
@@ -76,10 +73,10 @@ async def _step(change: db.Row) -> bool:
             return True  # somebody else goes on with it, or it is to end
         after = cursor
     if onward is None:
-        await changes.end(change["workspace_id"], change["id"], "finished", clock.now())
+        await changes.end(change["workspace_id"], change["id"], "finished")
         return False
     if onward != after:  # it has looked at leads behind the last that matches
-        await _go_on(change["workspace_id"], change["id"], after, onward, clock.now())
+        await _go_on(change["workspace_id"], change["id"], after, onward)
     return True
 
 
@@ -100,7 +97,7 @@ async def _one(change: db.Row, lead: Lead | str, before: str, after: str) -> boo
     for apply in (True, False):  # the second time it is only reported
         try:
             async with db.transaction():
-                if not await _move(workspace, change["id"], before, after, lead_id, not apply, clock.now()):
+                if not await _move(workspace, change["id"], before, after, lead_id, not apply):
                     return False
                 if apply:
                     await _apply(change, lead_id)

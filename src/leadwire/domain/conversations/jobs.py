@@ -10,10 +10,6 @@ from leadwire.infrastructure.jobs import Again, Claimed, Offer, job
 
 
 @query()
-async def _offers(now: datetime) -> list[Offer]: ...
-
-
-@query()
 async def _lock(conversation_id: str, now: datetime) -> tuple[datetime, bool] | None: ...
 
 
@@ -21,9 +17,9 @@ async def _lock(conversation_id: str, now: datetime) -> tuple[datetime, bool] | 
 async def _wake(workspace: str, conversation_id: str, now: datetime) -> None: ...
 
 
+@query()
 async def without_job() -> list[Offer]:
     """Return jobs for conversations that are due and have none."""
-    return await _offers(clock.now())
 
 
 @job(due.JOB, at_once=4, find=without_job, every=30)

@@ -1,4 +1,4 @@
--- offers
+-- without_job
 -- What a process of the version before has put off.
 SELECT id, workspace_id FROM conversation c
 WHERE least(snoozed_until, end_due_at) <= :now AND (snoozed_until IS NOT NULL OR end_due_at IS NOT NULL)

@@ -2,12 +2,9 @@
 the transaction.
 """
 
-from datetime import datetime
-
 from leadwire.domain.conversations import events
 from leadwire.domain.leads.schema import Lead
 from leadwire.domain.search import changes as search
-from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.queries import query
 
 
@@ -17,7 +14,7 @@ async def lock_of_lead(workspace: str, lead_id: str) -> None:
 
 
 @query()
-async def _erase(workspace: str, lead_id: str, conversation_id: str, now: datetime) -> list[str]: ...
+async def _erase(workspace: str, lead_id: str, conversation_id: str) -> list[str]: ...
 
 
 @query()
@@ -34,7 +31,7 @@ async def _delete(workspace: str, ids: list[str]) -> None: ...
 
 async def erase(workspace: str, lead: Lead) -> list[str]:
     """Erase a person from their conversations: names, messages, tags. Return the conversations' ids."""
-    conversation_ids = await _erase(workspace, lead.id, lead.conversation_id, clock.now())
+    conversation_ids = await _erase(workspace, lead.id, lead.conversation_id)
     await _erase_messages(conversation_ids)
     await search.forget(workspace, conversation_ids)
     return conversation_ids

@@ -2,12 +2,13 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.slots import Slots
-from leadwire.delivery.worker.turns import Turns
+from leadwire.delivery.worker.turns import USUAL, WHEN_BEHIND, Turns
 
 
 def entry(endpoint: str, number: int) -> Entry:
@@ -22,7 +23,7 @@ def add(turns: Turns, endpoint: str, count: int, start: int = 0) -> list[Entry]:
 
 
 def taken(turns: Turns, most: int) -> list[str]:
-    return [one.key.endpoint_id for one, _ in turns.take(most, most)]
+    return [one.key.endpoint_id for one, _ in turns.take(USUAL._replace(entries=most, failing=most))]
 
 
 def test_a_quiet_endpoint_comes_before_all_that_others_have():
@@ -41,7 +42,25 @@ def test_those_that_fail_come_after_those_that_do_not():
     add(turns, "we_good", 10)
     slots.note("we_bad", 0.0, delivered=False)
     assert taken(turns, 10) == 8 * ["we_good"] + 2 * ["we_bad"]
-    assert [one.key.endpoint_id for one, _ in turns.take(10, 1)] == ["we_bad"], "while the worker is behind"
+    assert [one.key.endpoint_id for one, _ in turns.take(WHEN_BEHIND, 1)] == ["we_bad"], "while the worker is behind"
+
+
+@pytest.mark.parametrize("paced", [0, -3])
+def test_nothing_begins_for_those_that_fail_while_their_rate_is_used_up(paced):
+    slots = Slots(64)
+    turns = Turns(slots)
+    add(turns, "we_bad", 10)
+    slots.note("we_bad", 0.0, delivered=False)
+    assert turns.take(USUAL, paced) == []
+
+
+def test_a_backlog_gets_no_more_at_a_time_while_the_cpu_is_short():
+    turns = Turns(Slots(512))
+    add(turns, "we_backlog", 100)
+    rounds = [len(turns.take(WHEN_BEHIND)) for _ in range(3)]
+    assert rounds == [8, 0, 0]
+    add(turns, "we_quiet", 1)
+    assert [one.key.endpoint_id for one, _ in turns.take(WHEN_BEHIND)] == ["we_quiet"]
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 30)), st.lists(st.integers(1, 9), max_size=30))
@@ -51,7 +70,7 @@ def test_each_entry_is_taken_once_in_the_order_of_its_endpoint_and_turns_are_fai
     expected = {name: add(turns, name, count) for name, count in counts.items()}
     found: dict[str, list[Entry]] = {name: [] for name in counts}
     for size in [*sizes, *[1] * 200]:
-        for one, slot in turns.take(size, size):
+        for one, slot in turns.take(USUAL._replace(entries=size, failing=size)):
             found[one.key.endpoint_id].append(one)
             slots.leave(slot)
         had = Counter({name: len(entries) for name, entries in found.items()})

@@ -28,17 +28,13 @@ from leadwire.delivery.worker.reader import PAGE, Reader
 from leadwire.delivery.worker.recorder import Recorder, persist
 from leadwire.delivery.worker.returns import Returns, log_failed
 from leadwire.delivery.worker.slots import SLOW_AFTER, SLOW_FACTOR, Pace, Slot, Slots
-from leadwire.delivery.worker.turns import Turns
+from leadwire.delivery.worker.turns import USUAL, WHEN_BEHIND, Share, Turns
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.redis_pool import AWAY, NotPrimary
 from leadwire.infrastructure.settings import Settings
 
-_BATCH: Final = 100  # entries of a claim
-_FAILING: Final = 8  # of these, of endpoints whose last POST failed
-_BATCH_BEHIND: Final = 16
-_FAILING_BEHIND: Final = 4
 _FAILING_RATE: Final = 100.0  # POSTs a second to all endpoints whose last one failed
 _PACED_FOR: Final = 0.05  # seconds until more of these may begin
 _BEHIND: Final = 0.01  # seconds that everything else in the event loop takes
@@ -59,7 +55,7 @@ class Deliverer:
         self._aside: set[asyncio.Task[None]] = set()  # what is being put back
         self._slots = Slots(settings.delivery_concurrency)
         self._turns = Turns(self._slots)
-        self._pace = Pace(_FAILING_RATE, _FAILING)
+        self._pace = Pace(_FAILING_RATE, USUAL.failing)
         self._paced: asyncio.TimerHandle | None = None
         self._ready = asyncio.Event()  # entries have come, or a slot is free for one
         self._reading: asyncio.Task[list[Entry]] | None = None
@@ -151,13 +147,13 @@ class Deliverer:
 
     async def _start(self, stop: asyncio.Event) -> None:
         """Claim what has its turn, and begin a POST for each job."""
-        most, failing = await self._most()
+        share = await self._share()
         paced = self._pace.free(time.monotonic())
-        taken = self._turns.take(most, min(failing, paced))
-        self._pace.take(sum(self._slots.rank(slot.endpoint_id)[0] for _, slot in taken))
-        if taken and len(taken) >= min(failing, paced):  # there may be more
+        taken = self._turns.take(share, paced)
+        self._pace.take(share.weight * sum(self._slots.rank(slot.endpoint_id)[0] for _, slot in taken))
+        if taken and len(taken) >= min(share.failing, paced):  # there may be more
             self._ready.set()
-        elif paced < failing and self._turns and self._paced is None:
+        elif paced < share.failing and self._turns and self._paced is None:
             self._paced = asyncio.get_running_loop().call_later(_PACED_FOR, self._go_on)
         slots = {entry.key: slot for entry, slot in taken}
         try:
@@ -166,11 +162,11 @@ class Deliverer:
             for slot in slots.values():
                 self._slots.leave(slot)
 
-    async def _most(self) -> tuple[int, int]:
-        """Return how many entries to claim, and how many of endpoints that fail: few while the event loop is behind."""
+    async def _share(self) -> Share:
+        """Return what the next claim may take: little while the event loop is behind."""
         start = time.perf_counter()
         await asyncio.sleep(0)
-        return (_BATCH, _FAILING) if time.perf_counter() - start < _BEHIND else (_BATCH_BEHIND, _FAILING_BEHIND)
+        return USUAL if time.perf_counter() - start < _BEHIND else WHEN_BEHIND
 
     async def _give_back(self) -> None:
         """Put what was read and not begun into the streams again, at once for others."""

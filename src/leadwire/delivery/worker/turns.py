@@ -7,15 +7,33 @@ in the way of an endpoint that has little to do.
 
 import heapq
 import itertools
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.slots import Slot, Slots
 
 MOST: Final = 20_000
 """Entries that a worker reads ahead: ids only, some 10 MB."""
+
+
+class Share(NamedTuple):
+    """What one claim may take."""
+
+    entries: int
+    failing: int
+    """Of these, of endpoints whose last POST failed."""
+    posts: int
+    """An endpoint that has so many under way gets no more."""
+    weight: int
+    """What a POST to an endpoint that fails counts for in the rate of those."""
+
+
+USUAL: Final = Share(entries=100, failing=8, posts=sys.maxsize, weight=1)
+# More POSTs at a time help while receivers are waited for. Where the CPU is what is short, they only make others wait.
+WHEN_BEHIND: Final = Share(entries=16, failing=4, posts=8, weight=4)
 
 
 class Turns:
@@ -43,16 +61,17 @@ class Turns:
         self._count += len(queue) - before
         return waiting
 
-    def take(self, most: int, failing: int) -> list[tuple[Entry, Slot]]:
-        """Take up to `most` entries out, each with its slot; at most `failing` of endpoints whose last POST failed."""
+    def take(self, share: Share, paced: int = sys.maxsize) -> list[tuple[Entry, Slot]]:
+        """Take entries out, each with its slot; at most `paced` of endpoints whose last POST failed."""
+        failing = max(0, min(share.failing, paced))
         taken: list[tuple[Entry, Slot]] = []
         waiting = [(*self._slots.rank(name), index, name) for index, name in enumerate(self._queues)]
         heapq.heapify(waiting)
-        while waiting and len(taken) < most:
+        while waiting and len(taken) < share.entries:
             fails, posts, index, name = waiting[0]
             if fails and not failing:
                 break
-            slot = self._slots.take(name)
+            slot = self._slots.take(name) if posts < share.posts else None
             if slot is None:
                 heapq.heappop(waiting)
                 continue

@@ -65,14 +65,19 @@ class ManagedProcess:
         self._keeping = asyncio.create_task(self._keep())
 
     async def kill(self, pause: float) -> None:
-        """SIGKILL; returns when it has been started again, `pause` seconds later."""
-        self._pause, self._expected = pause, True
-        doomed = self._process
-        doomed.kill()
-        if await doomed.wait() != -signal.SIGKILL:
-            raise RuntimeError(f"{self.name} had ended by itself")
-        while self._process is doomed:
-            await asyncio.sleep(0.01)
+        """SIGKILL; returns when it has been started again, `pause` seconds later.
+
+        One that has just ended by itself, as it does when it starts without its database, is started again first.
+        """
+        code = None
+        while code != -signal.SIGKILL:
+            self._pause, self._expected = pause, True
+            doomed = self._process
+            with contextlib.suppress(ProcessLookupError):
+                doomed.kill()
+            code = await doomed.wait()
+            while self._process is doomed:
+                await asyncio.sleep(0.01)
 
     async def freeze(self, seconds: float) -> None:
         """SIGSTOP, and SIGCONT after `seconds`."""

@@ -36,7 +36,9 @@ def repeated(made: Made, earlier: Sequence[Made]) -> Made | None:
     where somebody asked to send it again.
     """
     alike = (one for one in reversed(earlier) if one.generation == made.generation)
-    return next((one for one in alike if one.post.good or one.post.attempt == made.post.attempt), None)
+    return next(
+        (one for one in alike if (one.post.good and not one.unheard) or one.post.attempt == made.post.attempt), None
+    )
 
 
 def cause(made: Made, before: Made, faults: Sequence[Fault], timeout: float, recorded: float = 0.0) -> Fault | None:

@@ -21,6 +21,13 @@ class Made(NamedTuple):
     attempt: Attempted | None
     generation: int
 
+    @property
+    def unheard(self) -> bool:
+        """Whether the answer came so late that its worker no longer waited: the receiver shares a busy machine."""
+        if self.attempt is None or self.attempt.outcome != "timeout":
+            return False
+        return self.post.at + self.post.held >= self.attempt.at + self.attempt.took / 2
+
     def settled(self, number: int) -> bool:
         """Whether its outcome was recorded, and leaves no room for an attempt with this number."""
         if self.attempt is None or not self.attempt.counted:

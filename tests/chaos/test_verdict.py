@@ -161,6 +161,13 @@ def test_what_could_not_be_recorded_stays_in_hand_while_the_database_is_away():
     assert seen(post(EVENTS[0], 20), faults=[before, killed]).duplicates == {"kill-worker": 1}
 
 
+@pytest.mark.parametrize(("took", "duplicates"), [(1.9, {}), (0.1, {"unexplained": 1})])
+def test_a_retry_of_what_was_answered_too_late_is_no_duplicate(took, duplicates):
+    """The receiver had no CPU: its answer came when the attempt had ended."""
+    ended = Attempted("healthy", "evt_1", 1, 1, True, POSTS[0].at - took, 2.0, "timeout")
+    assert seen(post(EVENTS[0], 3, attempt=2), attempts=[ended]).duplicates == duplicates
+
+
 @pytest.mark.parametrize(("after", "explained"), [(1.5, False), (6.0, True)])
 def test_a_worker_that_records_nothing_had_all_of_it_in_hand_when_it_was_killed(after, explained):
     """On a machine under load that may be for longer than a moment."""

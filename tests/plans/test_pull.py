@@ -54,6 +54,6 @@ async def test_a_checkpoint_costs_what_it_covers(workspace, monkeypatch, ended):
     await vacuum("event", "delivery", "delivery_result")
     endpoint = await db.value("SELECT id FROM webhook_endpoint")
     assert (await pull.checkpoint(workspace, endpoint, 300)).count == 100
-    (plan,) = await plans_of(partial(pull.read, workspace, endpoint, 300))
+    (plan,) = await plans_of(partial(pull.checkpoint, workspace, endpoint, 300))
     rows = [node["Actual Rows"] * node["Actual Loops"] for node in nodes(plan) if "Scan" in node["Node Type"]]
     assert sum(rows) < 1000

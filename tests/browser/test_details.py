@@ -1,12 +1,14 @@
 """Small things on the screens that were wrong once, each looked at in a browser."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.webhooks import changes
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
+from leadwire.interfaces.web import rendering
 from tests import make
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
@@ -206,3 +208,28 @@ async def test_a_pill_is_as_wide_as_its_word(page, door, workspace, bot, redis):
     unused = "pill => { const text = document.createRange(); text.selectNodeContents(pill);"
     unused += " return pill.getBoundingClientRect().right - text.getBoundingClientRect().right }"
     assert await pill.evaluate(unused) < 12
+
+
+_TIMES = """(times) => document.body.append(...times.map(([at, waits]) => {
+  const time = Object.assign(document.createElement("time"), { dateTime: at, className: "told" });
+  if (waits) time.dataset.waits = "";
+  return time;
+}))"""
+
+
+async def test_times_are_retold_in_the_words_that_came(visit, door):
+    """The page retells its times every 10 seconds; none changes its words by that."""
+    page = await visit.page()
+    now = clock.now().replace(microsecond=0)
+    await page.clock.install(time=now - timedelta(seconds=60))
+    await page.goto(f"{door}/sign-in")
+    await page.clock.pause_at(now - timedelta(seconds=10))
+    past = [0, 1, 59, 60, 119, 3599, 3600, 7199, 7200, 86_399, 86_400, 172_799, 172_800, 345_599, 2_592_000]
+    away = [*(-seconds for seconds in past), *(seconds for seconds in past if seconds), 2_592_001]
+    at = [now + timedelta(seconds=seconds) for seconds in away]
+    since = [now - timedelta(seconds=seconds) for seconds in past]
+    await page.evaluate(_TIMES, [[clock.iso(one), False] for one in at] + [[clock.iso(one), True] for one in since])
+    await page.clock.run_for(10_000)
+    expected = [rendering.relative(seconds, f"{one:%Y-%m-%d}") for seconds, one in zip(away, at, strict=True)]
+    expected += [rendering.lasting(timedelta(seconds=seconds)) for seconds in past]
+    assert await page.locator("time.told").all_inner_texts() == expected

@@ -208,11 +208,26 @@ async def test_the_head_tells_the_situation(agent, admin, waiting):
 
 
 @pytest.mark.parametrize(
-    ("minutes", "told"), [(4, '"">4 min<'), (5, '"late">5 min<'), (15, '"long">15 min<'), (200, '"long">3 h<')]
+    ("minutes", "told"),
+    [
+        (4, '"">4 min<'),
+        (5, '"late">5 min<'),
+        (15, '"long">15 min<'),
+        (200, '"long">3 h<'),
+        (2880, '"long">2 days<'),
+        (5759, '"long">3 days<'),
+    ],
 )
 def test_a_long_wait_has_a_color(minutes, told):
     with clock.at(clock.now()):
         assert f"data-waits={told}" in rendering.waits(clock.ago(minutes=minutes))
+
+
+def test_what_has_happened_is_no_longer_ago_than_its_wait():
+    with clock.at(clock.now()):
+        since = clock.ago(minutes=179)
+        assert ">2 h<" in rendering.waits(since)
+        assert ">2 hr. ago<" in rendering.ago(since)
 
 
 def test_faces_have_initials():

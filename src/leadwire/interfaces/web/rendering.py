@@ -28,7 +28,7 @@ _LARGEST: Final = 8 * 1024  # characters that are indented and colored
 _DEEPEST: Final = 32
 _ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
 _UNITS: Final = ((86_400, "day"), (3600, "hr."), (60, "min."), (1, "sec."))
-_LASTING: Final = ((172_800, "days"), (3600, "h"), (60, "min"), (0, "s"))
+_LASTING: Final = ((172_800, 86_400, "days"), (3600, 3600, "h"), (60, 60, "min"), (0, 1, "s"))  # from when, size, unit
 LOADERS: Final[list[jinja2.BaseLoader]] = [jinja2.PackageLoader("leadwire.interfaces.web", "templates")]
 _MASK: Final = "•" * 8
 _FRAMED: Final = ("bots", "public", "webhooks")  # folders of templates
@@ -107,12 +107,12 @@ def due(at: datetime | str) -> Markup:
 
 def relative(seconds: float, day: str) -> str:
     """How far away a time is, in the words that browsers have for it, so that nothing moves when they retell it; the
-    `day` of one that is more than 30 days away.
+    `day` of one that is more than 30 days away. The past is rounded down, so that it agrees with a wait beside it.
     """
     if abs(seconds) > 30 * 86_400:
         return day
     size, unit = next((entry for entry in _UNITS if abs(seconds) >= entry[0]), _UNITS[-1])
-    count = math.floor(seconds / size + 0.5)
+    count = math.ceil(seconds / size) if seconds < 0 else math.floor(seconds / size + 0.5)
     unit = f"{unit}s" if unit == "day" and abs(count) > 1 else unit
     words = {(0, "sec."): "now", (-1, "day"): "yesterday", (1, "day"): "tomorrow"}
     return words.get((count, unit)) or (f"in {count} {unit}" if count > 0 else f"{-count} {unit} ago")
@@ -134,8 +134,8 @@ def waiting(span: timedelta) -> str:
 def lasting(span: timedelta) -> str:
     """45 s, 12 min, 3 h, 2 days: rounded down."""
     seconds = max(0, int(span.total_seconds()))
-    size, unit = next(entry for entry in _LASTING if seconds >= entry[0])
-    return f"{seconds // (size or 1)} {unit}"
+    size, unit = next((size, unit) for least, size, unit in _LASTING if seconds >= least)
+    return f"{seconds // size} {unit}"
 
 
 def brief(ident: str) -> Markup:

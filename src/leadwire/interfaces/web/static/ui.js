@@ -197,13 +197,15 @@ function tell(time) {
   if ("waits" in time.dataset) return tellWait(time, Math.max(0, Math.floor(-seconds)));
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? units.at(-1);
   const old = Math.abs(seconds) > 30 * 86400;
-  time.textContent = old ? time.dateTime.slice(0, 10) : relative.format(Math.round(seconds / size), unit);
+  const round = seconds < 0 ? Math.ceil : Math.round;
+  time.textContent = old ? time.dateTime.slice(0, 10) : relative.format(round(seconds / size), unit);
 }
 
-// As `rendering.py` has it.
+// As `lasting` in `rendering.py`.
 function tellWait(time, seconds) {
-  const [size, unit] = [[172800, "days"], [3600, "h"], [60, "min"], [0, "s"]].find(([size]) => seconds >= size);
-  time.textContent = `${Math.floor(seconds / (size || 1))} ${unit}`;
+  const steps = [[172800, 86400, "days"], [3600, 3600, "h"], [60, 60, "min"], [0, 1, "s"]];
+  const [, size, unit] = steps.find(([least]) => seconds >= least);
+  time.textContent = `${Math.floor(seconds / size)} ${unit}`;
   time.dataset.waits = seconds >= 900 ? "long" : seconds >= 300 ? "late" : "";
 }
 

@@ -20,6 +20,28 @@ def test_every_kind_is_in_the_catalog_once():
     assert all(one.title and one.about and one.data for group in catalog.GROUPS.values() for one in group)
 
 
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        ((), ["all events"]),
+        (("audit.recorded",), ["Leads", "Conversations", "Messages", "Webhooks"]),
+        (("audit.recorded", "lead.deleted", "endpoint.failing"), ["Conversations", "Messages"]),
+    ],
+)
+def test_only_who_has_every_kind_has_all_events(missing, told):
+    kinds = [kind for kind in EVERY_KIND if kind not in missing]
+    tags = catalog.briefly(kinds)
+    assert tags[: len(told)] == told
+    assert len(tags) == 1 or not {"all events", *missing} & set(tags)
+    groups = {name: [one.kind for one in group] for name, group in catalog.GROUPS.items()}
+    assert tags == ["all events"] or sorted(kind for tag in tags for kind in groups.get(tag, [tag])) == sorted(kinds)
+
+
+async def test_an_endpoint_shows_what_it_subscribes_to(viewer, workspace):
+    await changes.create(workspace, "https://crm.example/hook", ["lead.deleted", "message.sent", "message.received"])
+    assert '<span class="tag">Messages</span><span class="tag">lead.deleted</span>' in await viewer.open("/webhooks")
+
+
 async def test_endpoints_lead_to_the_catalog(viewer):
     assert 'href="/docs/event-catalog"' in await viewer.open("/webhooks")
     page = await viewer.open("/docs/event-catalog")

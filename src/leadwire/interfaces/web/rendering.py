@@ -72,7 +72,6 @@ def environment() -> jinja2.Environment:
     )
     jinja.globals |= {
         "KINDS": tuple(samples.bodies()),
-        "USUAL": tuple(samples.SAMPLES),
         "MASK": _MASK,
         "GROUPS": catalog.GROUPS,
         "TERMS": TERMS,
@@ -81,7 +80,7 @@ def environment() -> jinja2.Environment:
     jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, due, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
-    others = (user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
+    others = (catalog.briefly, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
     jinja.filters |= {function.__name__: function for function in (*filters, *others)}
     parts = vars(jinja.get_template("parts.html").module)
     jinja.globals |= {name: macro for name, macro in parts.items() if isinstance(macro, jinja2.runtime.Macro)}

@@ -28,8 +28,8 @@ GROUPS: Final = msgspec.convert(
 
 def briefly(kinds: Collection[str]) -> list[str]:
     """What an endpoint subscribes to, in few words: a group that is chosen whole by its name, the rest by its kinds."""
-    whole = [name for name, group in GROUPS.items() if {one.kind for one in group} <= set(kinds)]
+    whole = [name for name, group in GROUPS.items() if {event.kind for event in group} <= set(kinds)]
     if len(whole) == len(GROUPS):
         return ["all events"]
-    named = {one.kind for name in whole for one in GROUPS[name]}
+    named = {event.kind for name in whole for event in GROUPS[name]}
     return whole + [kind for kind in kinds if kind not in named]

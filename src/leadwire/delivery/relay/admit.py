@@ -5,12 +5,12 @@ what has to wait stays `waiting`. Only endpoints whose own time has come are loo
 the length of a backlog cost anything. Receivers that wait for something to fetch are woken.
 """
 
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from leadwire.delivery import wakes
+from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.batches import apart
@@ -19,7 +19,6 @@ from leadwire.infrastructure.loop import Failing
 
 BATCH: Final = 1000  # deliveries
 _ENDPOINTS: Final = 100  # a round
-_EVERY: Final = 5.0  # seconds between looks from the beginning
 _FAIR: Final = 10  # endpoints of a round that may share all of a batch
 
 ALWAYS: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,33 +26,6 @@ ALWAYS: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _DUE, _WOKEN, _ADMIT, _OVERFULL, _CLOSE = named(__file__, "due woken admit overfull close")
 _failing: Final = Failing("admit")
-
-T = TypeVar("T")
-
-
-class Front(Generic[T]):
-    """The front of one queue, as far as one process knows.
-
-    While somebody holds an old snapshot, rows that were deleted stay in the index, and who reads a queue from its
-    beginning reads all of them again. So a process reads from where its last look found the front; now and then from
-    the beginning, so that nothing rests on what it knows: a transaction that took long may have added a row before.
-    """
-
-    def __init__(self, beginning: T) -> None:
-        self._front = beginning
-        self._looked = float("-inf")
-
-    def since(self) -> T | None:
-        """Return from where on to look this time, or None: from the beginning."""
-        now = time.monotonic()
-        if now - self._looked > _EVERY:
-            self._looked = now
-            return None
-        return self._front
-
-    def at(self, front: T) -> None:
-        """Note what the look has found: nothing is before."""
-        self._front = front
 
 
 async def admit(batch: int = BATCH, front: Front[datetime] | None = None, woken: set[str] | None = None) -> list[Key]:

@@ -3,7 +3,7 @@
 import pytest
 
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.worker import returns
+from leadwire.delivery.worker import quarantine
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
@@ -33,7 +33,7 @@ async def retried(wire, receiver):
 
 async def set_aside(wire, receiver):
     await wire.relay()
-    await returns.set_aside(await wire.read())
+    await quarantine.set_aside(await wire.read())
 
 
 async def dead(wire, receiver):
@@ -62,7 +62,7 @@ async def test_nothing_of_an_erased_person_is_sent_any_more(workspace, bot, wire
         event = await db.value("SELECT id FROM event WHERE kind = 'lead.created'")
         assert await redriven(workspace, event) == 0
     await redrives.start(workspace, Selection(endpoint_id=made.id), 1000)
-    await returns.release()
+    await quarantine.release()
     for seconds in (0, 31, 86_400):
         await db_clock.forward(seconds)
         await wire.turn()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leadwire.delivery.worker import heartbeat, loop, recorder, returns
+from leadwire.delivery.worker import heartbeat, loop, quarantine, recorder
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.webhooks.schema import NewEndpoint
 from leadwire.infrastructure import db
@@ -53,7 +53,7 @@ async def test_an_attempt_and_the_end_of_an_endpoint(workspace, told, receiver):
 
 async def test_what_is_set_aside(workspace, told):
     await told.wire.relay()
-    await returns.set_aside(await told.wire.read())
+    await quarantine.set_aside(await told.wire.read())
     assert told.workspace("delivery.set_aside") == workspace
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.retry import NextStep
-from leadwire.delivery.worker import returns
+from leadwire.delivery.worker import quarantine
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -115,13 +115,13 @@ async def test_one_in_quarantine_holds_its_subject_only(in_order, wire):
     one, other = await in_order.lead(), await in_order.lead()
     await in_order.score(one, 1, 2)
     await wire.relay()
-    await returns.set_aside(await wire.read())
+    await quarantine.set_aside(await wire.read())
     await in_order.score(one, 3)
     await in_order.score(other, 9)
     for _ in range(2):
         await wire.turn()
     assert in_order.told() == [9]
-    await returns.release()
+    await quarantine.release()
     for _ in range(4):
         await wire.turn()
     assert in_order.told() == [9, 1, 2, 3]
@@ -132,9 +132,9 @@ async def test_one_released_while_its_endpoint_is_disabled_goes_when_it_is_enabl
     lead = await in_order.lead()
     await in_order.score(lead, 1, 2)
     await wire.relay()
-    await returns.set_aside(await wire.read())
+    await quarantine.set_aside(await wire.read())
     await changes.disable(workspace, in_order.endpoint_id)
-    await returns.release()
+    await quarantine.release()
     assert await wire.turn() == []
     await changes.enable(workspace, in_order.endpoint_id)
     for _ in range(3):
@@ -146,9 +146,9 @@ async def test_one_released_waits_for_what_was_redriven_before_it(in_order, work
     lead = await dead_letter(in_order, wire)
     await in_order.score(lead, 2, 3)
     await wire.relay()
-    await returns.set_aside(await wire.read())
+    await quarantine.set_aside(await wire.read())
     assert await redriven(workspace, (await events())[0]) == 1
-    assert await returns.release() == 1
+    assert await quarantine.release() == 1
     for expected in ([1], [1, 2], [1, 2, 3]):
         await wire.turn()
         assert in_order.told() == expected

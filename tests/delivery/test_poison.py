@@ -8,7 +8,7 @@ import pytest
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import status
 from leadwire.delivery.streams import consumers
-from leadwire.delivery.worker import loop, recorder, returns
+from leadwire.delivery.worker import loop, quarantine, recorder
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make
@@ -56,19 +56,19 @@ async def test_what_every_worker_dies_of_is_set_aside_and_can_be_released(worksp
     await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE set_aside_at IS NOT NULL"))
     assert len(receiver.deliveries) == 1
     assert await pending(wire) == 0
-    assert len(await returns.listed()) == (await status.read(wire.redis, 1, finished=False)).set_aside == 1
+    assert len(await quarantine.listed()) == (await status.read(wire.redis, 1, finished=False)).set_aside == 1
     assert await wire.relay() == 0, "nobody takes it up again by himself"
-    assert await returns.release(event) == 1
+    assert await quarantine.release(event) == 1
     await wire.turn()
     assert receiver.deliveries[-1].webhook_id == event
-    assert await returns.release() == 0
+    assert await quarantine.release() == 0
     assert await states() == {"delivered": 2}
     assert await broken(wire) == []
 
 
 async def set_all_aside(wire) -> None:
     entries = await wire.read()
-    assert len(await returns.set_aside(entries)) == 1
+    assert len(await quarantine.set_aside(entries)) == 1
     await streams.done(wire.redis, entries)
 
 
@@ -79,7 +79,7 @@ async def test_what_follows_in_an_order_goes_on_when_the_first_is_released(in_or
     await set_all_aside(wire)
     await in_order.score(lead, 2, 3)
     assert await wire.relay() == 0, "they wait behind the first"
-    assert await returns.release() == 1
+    assert await quarantine.release() == 1
     for _ in range(3):
         await wire.turn()
     assert in_order.told() == [1, 2, 3]
@@ -91,7 +91,7 @@ async def test_a_test_that_was_set_aside_does_not_come_back_by_itself(workspace,
     await wire.relay()
     await set_all_aside(wire)
     assert await wire.relay() == 0
-    assert await returns.release() == 1
+    assert await quarantine.release() == 1
     await wire.turn()
     assert len(receiver.deliveries) == 1
 
@@ -111,7 +111,7 @@ async def test_an_outcome_that_cannot_be_written_down_holds_nobody_up(
     await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE set_aside_at IS NOT NULL"))
     assert await states() == {"delivered": 1, "waiting": 1}
     monkeypatch.setattr(recorder, "record", honest)
-    await returns.release()
+    await quarantine.release()
     await wire.relay()
     await run_until(hasty, lambda: db.value("SELECT count(*) = 2 FROM every_delivery WHERE state = 'delivered'"))
 

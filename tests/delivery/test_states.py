@@ -5,7 +5,7 @@ from pathlib import Path
 
 from leadwire.delivery import pull, states
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.worker import returns
+from leadwire.delivery.worker import quarantine
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make
@@ -56,7 +56,7 @@ async def test_set_aside_dead_and_canceled(workspace, bot, wire, receiver):
         await make.somebody(workspace, bot)
         await wire.relay()
         if state == "set_aside":
-            await returns.set_aside(await wire.read())
+            await quarantine.set_aside(await wire.read())
         receiver.answer = 410
         await wire.deliver()
         await changes.enable(workspace, made.id)

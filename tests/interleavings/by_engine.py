@@ -11,7 +11,7 @@ from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker.claim import claim, put_back
 from leadwire.delivery.worker.claim import release as release_claims
 from leadwire.delivery.worker.number import number
-from leadwire.delivery.worker.returns import set_aside
+from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.infrastructure import db, redis_pool, settings
 from tests.interleavings.operations import PULLED, Case, Operation, operation
 from tests.interleavings.starts import LONG

@@ -7,7 +7,7 @@ import msgspec
 
 from leadwire.delivery import auto_redrive, erase, pull, redrive
 from leadwire.delivery.endpoints import changes as endpoint_rows
-from leadwire.delivery.worker.returns import release
+from leadwire.delivery.worker.quarantine import release
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads as lead_reads
 from leadwire.domain.leads.schema import LeadPatch

@@ -8,7 +8,7 @@ import msgspec
 from leadwire.delivery import pull, streams
 from leadwire.delivery.endpoints import changes as endpoint_rows
 from leadwire.delivery.monitoring import invariants
-from leadwire.delivery.worker.returns import release
+from leadwire.delivery.worker.quarantine import release
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db

@@ -18,8 +18,8 @@ from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.number import number
+from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.delivery.worker.record import record
-from leadwire.delivery.worker.returns import set_aside
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.leads import changes as leads

@@ -14,7 +14,8 @@ from leadwire.delivery.streams import Entry, consumers
 from leadwire.delivery.worker.claim import release
 from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.observe import Liveness
-from leadwire.delivery.worker.returns import log_failed, set_aside
+from leadwire.delivery.worker.quarantine import set_aside
+from leadwire.delivery.worker.returns import log_failed
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.settings import Settings

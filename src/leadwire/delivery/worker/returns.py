@@ -1,8 +1,6 @@
 """Entries that are not sent now: stale ones are acknowledged, locked ones added again, and others wait in the database.
 
-Each that fails alone stays pending: it is taken over after the lease. Deliveries that kill or block whichever worker
-takes them are set aside in the end, and wait, due never, until an operator releases them: no dead letters, as the
-receiver has done nothing wrong.
+Each that fails alone stays pending: it is taken over after the lease, and set aside in the end (`quarantine`).
 """
 
 import asyncio
@@ -13,22 +11,17 @@ from typing import Final
 from redis.asyncio import Redis
 
 from leadwire.delivery import metrics, streams
-from leadwire.delivery.endpoints import due
-from leadwire.delivery.streams import Entry, Key, push
-from leadwire.delivery.worker.claim import asked, locked, put_back
+from leadwire.delivery.streams import Entry
+from leadwire.delivery.worker.claim import locked, put_back
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.recorder import persist
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.batches import apart
-from leadwire.infrastructure.db.queries import query
-from leadwire.infrastructure.db.statements import named
 
 _LOCKED_FOR: Final = 1.0  # seconds
 _AGAIN_AFTER: Final = 0.2
 _PAGE: Final = 500  # entries
-
-_SET_ASIDE, _ENDPOINTS, _RELEASE = named(__file__, "set_aside endpoints release")
 
 
 class Returns:
@@ -90,27 +83,3 @@ def log_failed(failed: Sequence[tuple[Entry, Exception]]) -> None:
         event_id, endpoint_id, _ = entry.key
         metrics.FAILED.labels("deliver").inc()
         telemetry.fail("stream.entry_failed", error=error, event_id=event_id, endpoint_id=endpoint_id)
-
-
-async def set_aside(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Set the deliveries of `entries` aside. Return their events and endpoints."""
-    rows = [dict(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
-    for names in rows:
-        metrics.SET_ASIDE.inc()
-        telemetry.fail("delivery.set_aside", **names)
-    return [(names["event_id"], names["endpoint_id"]) for names in rows]
-
-
-async def release(event_id: str | None = None) -> int:
-    """Let the deliveries that were set aside be tried again, of one event or all. Return how many there were."""
-    async with db.transaction():
-        await due.wake({row["endpoint_id"] for row in await _ENDPOINTS.rows(event_id=event_id)})
-        rows = await _RELEASE.rows(event_id=event_id)
-        keys = [Key(*key) for *key, state in rows if state == "queued"]
-        db.after_commit(functools.partial(push.push, keys))
-    return len(rows)
-
-
-@query()
-async def listed() -> list[tuple[str, str, str]]:
-    """Return event, endpoint and kind of each, the oldest first."""

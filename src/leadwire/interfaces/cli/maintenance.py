@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 with lazily():
     from leadwire.delivery.monitoring import conditions
     from leadwire.delivery.relay import fan_out
-    from leadwire.delivery.worker import returns
+    from leadwire.delivery.worker import quarantine
     from leadwire.domain.webhooks import system
     from leadwire.infrastructure import secret_box, settings
     from leadwire.interfaces.cli import checks
@@ -97,7 +97,7 @@ async def list_() -> Result:
     """List them, oldest first. An event has no endpoint, and the error of its relay."""
     document = [
         {"event_id": event, "endpoint_id": endpoint, "event": kind, "error": None}
-        for event, endpoint, kind in await returns.listed()
+        for event, endpoint, kind in await quarantine.listed()
     ] + [
         {"event_id": event, "endpoint_id": None, "event": kind, "error": error}
         for event, kind, error in await fan_out.listed()
@@ -112,7 +112,7 @@ async def release(event: str | None) -> Result:
     """Try them again."""
     from leadwire.delivery.streams import push
 
-    count = await returns.release(event) + await fan_out.release(event)
+    count = await quarantine.release(event) + await fan_out.release(event)
     push.wake_relay()
     return Result({"released": count}, f"{count} released.")
 

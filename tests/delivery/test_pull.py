@@ -9,7 +9,7 @@ from math import inf
 
 import pytest
 
-from leadwire.delivery import pull, streams
+from leadwire.delivery import checkpoints, pull, streams
 from leadwire.delivery.monitoring import invariants
 from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
@@ -242,7 +242,7 @@ async def test_numbers_hold(workspace, bot, wire, db_clock):
     first, rest = await puller.fetch(1), await puller.fetch()
     assert header(first, "X-Service-Sequence") + header(rest, "X-Service-Sequence") == ["1", "2", "3"]
     await puller.acknowledge(rest)
-    found = await pull.checkpoint(workspace, puller.id, 0)
+    found = await checkpoints.read(workspace, puller.id, 0)
     assert (found.open, found.count, found.last) == ([(1, 1)], 2, 3)
     await db_clock.forward(31)
     await pull.expire(settings.get())

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from leadwire.delivery import pull
+from leadwire.delivery import checkpoints, pull
 from leadwire.infrastructure import db, secret_box, settings
 from tests.plans.explained import nodes, plans_of, vacuum
 from tests.plans.test_relay import EACH, LATER, LONG_DUE, ONE, deliveries, touched
@@ -45,7 +45,7 @@ FROM delivery"""
 @pytest.mark.parametrize("ended", [1000, 20_000])
 async def test_a_checkpoint_costs_what_it_covers(workspace, monkeypatch, ended):
     monkeypatch.setattr(db, "_INDEXES_ONLY", {})  # as in `serve`
-    monkeypatch.setattr(pull, "MOST", 100)
+    monkeypatch.setattr(checkpoints, "MOST", 100)
     await deliveries(workspace, "we_a", ended, ONE, LONG_DUE)
     await db.rows(_EVENTS)
     await db.rows(_ENDED)
@@ -53,7 +53,7 @@ async def test_a_checkpoint_costs_what_it_covers(workspace, monkeypatch, ended):
     await db.rows("INSERT INTO endpoint_sequence SELECT id, $1 FROM webhook_endpoint", ended)
     await vacuum("event", "delivery", "delivery_result")
     endpoint = await db.value("SELECT id FROM webhook_endpoint")
-    assert (await pull.checkpoint(workspace, endpoint, 300)).count == 100
-    (plan,) = await plans_of(partial(pull.checkpoint, workspace, endpoint, 300))
+    assert (await checkpoints.read(workspace, endpoint, 300)).count == 100
+    (plan,) = await plans_of(partial(checkpoints.read, workspace, endpoint, 300))
     rows = [node["Actual Rows"] * node["Actual Loops"] for node in nodes(plan) if "Scan" in node["Node Type"]]
     assert sum(rows) < 1000

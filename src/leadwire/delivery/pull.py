@@ -1,25 +1,17 @@
-"""What a receiver asks for by itself.
+"""Deliveries that a receiver fetches by itself: an endpoint whose URL is `pull:NAME`. They wait as others do.
 
-Deliveries that it fetches: an endpoint whose URL is `pull:NAME`. They wait as others do. Handed out, a delivery is
-queued, and its owner is a lease instead of a worker: acknowledged within it, it is delivered; not, it is a failed
-attempt. So everything else is as with a POST, because it is the same rows and the same statement that records.
-
-Checkpoints, to compare with what it has: the numbers of an endpoint's deliveries, each with its event. The receiver
-computes the digest itself. So a checkpoint says only what both sides can know, and the end of the stream is told like
-any other place in it.
+Handed out, a delivery is queued, and its owner is a lease instead of a worker: acknowledged within it, it is delivered;
+not, it is a failed attempt. So everything else is as with a POST, because it is the same rows and the same statement
+that records.
 """
 
 import functools
-import hashlib
 import math
 import re
 import secrets
 import time
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
-
-from msgspec import Struct
 
 from leadwire.delivery import retry
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW, SEALED, opened
@@ -41,13 +33,9 @@ SCHEME: Final = "pull:"
 URL: Final = re.compile("pull:[a-z0-9][a-z0-9._-]{0,99}")
 NAME_RULE: Final = "at most 100 lower-case letters, digits, dots, hyphens and underscores"
 BATCH: Final = 500  # expired deliveries
-MOST: Final = 1000
-"""Numbers of one checkpoint, from the first that has a delivery on."""
 _failing: Final = Failing("expire")
 
-_UNTIL_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED, _NUMBERED = named(
-    __file__, "until_due take held delivered expired numbered"
-)
+_UNTIL_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = named(__file__, "until_due take held delivered expired")
 
 
 class Handed(NamedTuple):
@@ -150,66 +138,3 @@ def _delivery(row: db.Row, **more: Any) -> ClaimedDelivery:
     entry = Entry(b"", b"", Key(row["event_id"], row["endpoint_id"], row["attempts"]))
     columns = {name: row[name] for name in ("generation", "test", "subject", "traceparent")}
     return ClaimedDelivery(entry, workspace=row["workspace_id"], **columns, **more)
-
-
-Ranges = list[tuple[int, int]]
-"""First and last number of each."""
-
-
-class Checkpoint(Struct, frozen=True):
-    """The deliveries of an endpoint with numbers above `after`, up to `last`."""
-
-    endpoint_id: str
-    at: str
-    """By the database's clock, as the times of deliveries are."""
-    after: int
-    last: int
-    highest: int
-    """The highest number given so far: more follows after `last` if it is below."""
-    open: Ranges
-    """On their way, or still to be sent again."""
-    gone: Ranges
-    """Canceled, erased or past retention: they are not sent any more."""
-    count: int
-    """All others."""
-    digest: str
-    """Of these, in the order of their numbers: SHA-256, in hex, of a line `number webhook-id` for each."""
-
-
-async def checkpoint(workspace: str, endpoint_id: str, after: int) -> Checkpoint:
-    """Return the checkpoint of up to `MOST` deliveries above a number."""
-    rows = await _NUMBERED.rows(workspace=workspace, endpoint_id=endpoint_id, after=after, most=MOST)
-    at, first, highest = rows[0]["at"], rows[0]["first"], rows[0]["highest"] or 0
-    last = max(after, highest if first is None else min(highest, first + MOST - 1))
-    numbered = [row for row in rows if row["sequence"] is not None]
-    kept = [row for row in numbered if row["kept"]]
-    lines = [f"{row['sequence']} {row['event_id']}\n" for row in kept if row["finished"]]
-    return Checkpoint(
-        endpoint_id=endpoint_id,
-        at=clock.iso(clock.from_unix(at)),
-        after=after,
-        last=last,
-        highest=highest,
-        open=_ranges(row["sequence"] for row in kept if not row["finished"]),
-        gone=_between(after, (row["sequence"] for row in kept), last),
-        count=len(lines),
-        digest=hashlib.sha256("".join(lines).encode()).hexdigest(),
-    )
-
-
-def _ranges(numbers: Iterable[int]) -> Ranges:
-    ranges: Ranges = []
-    for sequence in numbers:
-        follows = ranges and ranges[-1][1] == sequence - 1
-        ranges[-1:] = [(ranges[-1][0], sequence)] if follows else [*ranges[-1:], (sequence, sequence)]
-    return ranges
-
-
-def _between(after: int, numbers: Iterable[int], last: int) -> Ranges:
-    """The ranges above `after`, up to `last`, that ascending numbers leave out."""
-    gaps, before = [], after
-    for sequence in chain(numbers, [last + 1]):
-        if sequence > before + 1:
-            gaps.append((before + 1, sequence - 1))
-        before = sequence
-    return gaps

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct, structs
 
-from leadwire.delivery import pull, signing, wakes
+from leadwire.delivery import checkpoints, pull, signing, wakes
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, redrives, rotation
@@ -70,7 +70,7 @@ class Acknowledged(Struct, frozen=True):
 
 
 class _Enveloped(Struct, frozen=True):
-    checkpoint: pull.Checkpoint  # no key of an event
+    checkpoint: checkpoints.Checkpoint  # no key of an event
 
 
 async def make_token(workspace: str, endpoint_id: str) -> str:
@@ -97,7 +97,7 @@ async def checkpoint(receiver: Receiver, after: int) -> Signed:
     """
     if not (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).numbered:
         raise Conflict("The deliveries of this endpoint have no numbers.", code="not_numbered")
-    ranges = await pull.checkpoint(receiver.workspace, receiver.endpoint_id, after)
+    ranges = await checkpoints.read(receiver.workspace, receiver.endpoint_id, after)
     body = msgspec.json.encode(_Enveloped(ranges))
     secret, staged, key = await rotation.signers(receiver.workspace, receiver.endpoint_id)
     at, prefix = int(clock.parse(ranges.at).timestamp()), settings.get().header_prefix

@@ -15,7 +15,7 @@ from leadwire.domain.accounts.audit import reads as audit_log
 from leadwire.domain.privacy import erasure
 from leadwire.domain.workspaces import fence
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
-from leadwire.infrastructure.db import migrations, other
+from leadwire.infrastructure.db import locks, other
 from leadwire.infrastructure.jobs.kinds import KINDS
 from leadwire.infrastructure.jobs.reads import listed
 from leadwire.infrastructure.secret_box import SecretBox
@@ -209,12 +209,12 @@ async def test_another_role_that_makes_it_wait_is_named_and_what_it_does_where_t
         await holder.execute("BEGIN; LOCK TABLE lead IN ACCESS EXCLUSIVE MODE")
         waiting = asyncio.create_task(db.value("SELECT count(*) FROM lead"))
         pid = holder.get_server_pid()
-        said = await eventually(partial(migrations.blockers, 0.0))
+        said = await eventually(partial(locks.blockers, 0.0))
         hidden = "what it does is shown to members of pg_monitor alone"
         assert [one.says for one in said] == [f"pid {pid} (psql, user postgres) makes 1 wait: {hidden}"]
         assert [found.level for found in await postgres.role()] == ["ok", "warning"]
         await by(owner, f"GRANT pg_monitor TO {ROLE}")
-        (one,) = await migrations.blockers(0.0)
+        (one,) = await locks.blockers(0.0)
         assert one.says.startswith(f"pid {pid} (psql, user postgres, idle in transaction, open for ")
         assert one.says.endswith(" s) makes 1 wait: BEGIN; LOCK TABLE lead IN ACCESS EXCLUSIVE MODE")
         assert [found.level for found in await postgres.role()] == ["ok", "ok"]

@@ -11,11 +11,10 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db import steps
-from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.db import locks, steps
 from leadwire.infrastructure.errors import OperatorError
 
 if TYPE_CHECKING:  # half a second to import, and only a migration needs it
@@ -130,7 +129,7 @@ async def _forwards_watched() -> None:
     task, named = asyncio.create_task(_forwards()), set()
     try:
         while not (await asyncio.wait([task], timeout=_LOOK))[0]:
-            for blocker in await blockers(_LOOK):
+            for blocker in await locks.blockers(_LOOK):
                 if blocker.pid not in named:
                     _log.warning("%s", blocker.says)
                 named.add(blocker.pid)
@@ -152,21 +151,3 @@ async def _applied() -> set[str]:
     if await db.value("SELECT to_regclass('migration') IS NULL"):
         return set()
     return {row["name"] for row in await db.rows("SELECT name FROM migration WHERE app_name = 'leadwire'")}
-
-
-_BLOCKERS: Final = load(__file__)["blockers"]
-
-
-class Blocker(NamedTuple):
-    """A session, and what is said about it."""
-
-    pid: int
-    says: str
-
-
-async def blockers(longer: float = 1.0) -> list[Blocker]:
-    """Return who makes others wait for longer than some seconds, whoever keeps most of them first."""
-    return [
-        Blocker(row["pid"], f"pid {row['pid']} ({row['who']}) makes {row['waiting']} wait: {row['statement']}")
-        for row in await _BLOCKERS.rows(longer=longer)
-    ]

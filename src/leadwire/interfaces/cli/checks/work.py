@@ -8,7 +8,7 @@ from leadwire.delivery.monitoring import holders
 from leadwire.domain.search import reads as documents
 from leadwire.domain.webhooks import system
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.migrations import blockers
+from leadwire.infrastructure.db.locks import blockers
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.interfaces.cli.checks.finding import Finding, unless

@@ -12,7 +12,7 @@ import pytest
 
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import migrations, plan, steps
-from leadwire.interfaces.cli import maintenance
+from leadwire.interfaces.cli import migration_plan
 from leadwire_development.embedded import Services
 from tests.delivery.elsewhere import moved_to
 from tests.flows.commands import Started, environment, refused, run, settings_on
@@ -113,15 +113,15 @@ def test_the_plan_says_how_much_is_read_of_what_is_large() -> None:
     sizes = {"lead": 5 * 2**30, "bot": 2**13}
     reads = frozenset({"lead", "bot", "made_by_another_migration"})
     goes_on, waits = (plan.Step("", frozenset(), reads, stops=stops) for stops in (False, True))
-    assert list(maintenance._effects(goes_on, sizes)) == ["reads 5.0 GB of lead; changes go on"]
-    assert list(maintenance._effects(waits, sizes)) == ["reads 5.0 GB of lead; changes wait until that is done"]
+    assert list(migration_plan._effects(goes_on, sizes)) == ["reads 5.0 GB of lead; changes go on"]
+    assert list(migration_plan._effects(waits, sizes)) == ["reads 5.0 GB of lead; changes wait until that is done"]
 
 
 async def test_the_plan_says_for_how_long_leads_are_copied() -> None:
     _, script = (await plan.scripts())["2026-11-22T12:10:00:000000"]
     (copies,) = (step for step in plan.effects(script) if step.copies)
     says = "copies 5.0 GB of lead in batches, for up to 21 min; changes go on"
-    assert list(maintenance._effects(copies, {"lead": 5 * 2**30})) == [says]
+    assert list(migration_plan._effects(copies, {"lead": 5 * 2**30})) == [says]
 
 
 @pytest.mark.flow

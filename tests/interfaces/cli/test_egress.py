@@ -7,7 +7,7 @@ import pytest
 import trustme
 
 from leadwire.infrastructure.settings import Settings, read
-from leadwire.interfaces.cli.checks import sending
+from leadwire.interfaces.cli.checks import egress
 from tests.delivery.transport import hostile
 from tests.delivery.transport.connect_proxy import connect_proxy
 from tests.flows.commands import free_port
@@ -23,14 +23,14 @@ async def secure(monkeypatch):
     shown, known = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
     authority.issue_cert("localhost").configure_cert(shown)
     authority.configure_trust(known)
-    monkeypatch.setattr(sending.ssl, "create_default_context", lambda: known)
+    monkeypatch.setattr(egress.ssl, "create_default_context", lambda: known)
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=shown)
     yield server.sockets[0].getsockname()[1]
     server.close()
 
 
 async def found(url: str, settings: Settings = OURS) -> tuple[str, str]:
-    (one,) = await sending.egress(settings, [url])
+    (one,) = await egress.check(settings, [url])
     assert (one.fix == "") == (one.level == "ok")
     return one.about, one.says
 

@@ -7,7 +7,8 @@ import msgspec
 
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import Result, command, lazily, patiently, the_workspace
+from leadwire.interfaces.cli.lazy import lazily
+from leadwire.interfaces.cli.runtime import Result, command, patiently, the_workspace
 
 with lazily():
     from leadwire.domain.accounts.audit import chain, heads, reads

@@ -9,7 +9,8 @@ from msgspec import UNSET, UnsetType
 
 from leadwire.domain.webhooks.schema import REMOVED, Attempt, Endpoint, EndpointChange
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import Result, audited, command, lazily, listing, the_workspace, workspace_option
+from leadwire.interfaces.cli.lazy import lazily
+from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
 
 with lazily():
     from leadwire.domain.webhooks import changes, reads

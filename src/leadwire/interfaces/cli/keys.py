@@ -8,7 +8,8 @@ from leadwire.domain.accounts.keys import SCOPES
 from leadwire.domain.accounts.schema import KeyListed
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.cli.runtime import Result, audited, command, lazily, listing, the_workspace, workspace_option
+from leadwire.interfaces.cli.lazy import lazily
+from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
 
 with lazily():
     from leadwire.domain.accounts import changes, reads

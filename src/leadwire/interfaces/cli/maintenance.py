@@ -3,23 +3,19 @@
 import asyncio
 import functools
 import os
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from leadwire.interfaces.cli.runtime import Result, command, lazily, patiently, running, servers, show
-
-if TYPE_CHECKING:
-    from leadwire.infrastructure.db import plan as plans
+from leadwire.interfaces.cli.lazy import lazily
+from leadwire.interfaces.cli.runtime import Result, command, patiently, running, servers, show
 
 with lazily():
-    from leadwire.delivery.monitoring import conditions
     from leadwire.delivery.relay import fan_out
     from leadwire.delivery.worker import quarantine
     from leadwire.domain.webhooks import system
     from leadwire.infrastructure import secret_box, settings
-    from leadwire.interfaces.cli import checks
+    from leadwire.interfaces.cli import checks, migration_plan
     from leadwire.interfaces.cli import status as shown
 
 _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
@@ -33,7 +29,7 @@ async def migrate(plan: bool) -> Result:
     from leadwire.infrastructure.db import migrations, rights
 
     if plan:
-        return await _planned()
+        return await migration_plan.shown()
     count = await migrations.migrate()
     text = f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do"
     if role := settings.get().service_role:
@@ -132,44 +128,3 @@ async def reseal(unbound: bool) -> Result:
     done = [await secret_box.reseal(secret_box.get(), column, bound=not unbound) for column in columns]
     text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
     return Result({"sealed": sum(done)}, text)
-
-
-_LARGE: Final = 2**26  # bytes: below, all is read in a moment
-_COPIED: Final = 2**22  # bytes a second of a table that is copied in batches; two busy cores did 11 to 18 MiB
-
-
-async def _planned() -> Result:
-    from leadwire.infrastructure.db import plan as plans
-
-    planned, sizes = await plans.plan()
-    if not planned:
-        return Result({"migrations": [], "sizes": {}}, "nothing to do")
-    if not any(migration.steps for migration in planned):
-        text = f"{len(planned)} migrations of a new database, all in a moment"
-    else:
-        text = "\n".join(line for migration in planned for line in _lines(migration, sizes))
-    names = {name for migration in planned for step in migration.steps for name in step.locks | step.reads}
-    document = {"migrations": planned, "sizes": {name: size for name, size in sizes.items() if name in names}}
-    return Result(document, text, note=_NOTE)
-
-
-_NOTE: Final = """
-A lock for a moment waits for whoever uses the table, such as a pg_dump, and lets changes pass meanwhile."""
-
-
-def _lines(planned: "plans.Planned", sizes: Mapping[str, int]) -> Iterator[str]:
-    yield f"{planned.migration}  {planned.description}"
-    for step in planned.steps:
-        yield f"  {step.statement}"
-        yield f"      {', '.join(_effects(step, sizes)) or 'in a moment'}"
-
-
-def _effects(step: "plans.Step", sizes: Mapping[str, int]) -> Iterator[str]:
-    if locked := sorted(step.locks & sizes.keys()):
-        yield f"locks {' and '.join(locked)} for a moment"
-    large = {name: sizes[name] for name in sorted(step.reads & sizes.keys()) if sizes[name] > _LARGE}
-    if large:
-        told = " and ".join(f"{size / 2**30:,.1f} GB of {name}" for name, size in large.items())
-        took = f" in batches, for up to {conditions.duration(sum(large.values()) / _COPIED)}" if step.copies else ""
-        verb, changes = "copies" if took else "reads", "wait until that is done" if step.stops else "go on"
-        yield f"{verb} {told}{took}; changes {changes}"

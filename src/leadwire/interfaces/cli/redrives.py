@@ -1,6 +1,4 @@
-"""`leadwire dead-letters`: deliveries whose attempts have all failed; and `leadwire redrives`: jobs that send many
-deliveries again, and continue when the command has ended.
-"""
+"""`leadwire redrives`: jobs that send many deliveries again; they continue when the command has ended."""
 
 import functools
 import re
@@ -9,12 +7,11 @@ from typing import Any
 
 import click
 
-from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock
-from leadwire.interfaces.cli.runtime import Result, command, lazily, listing, the_workspace, workspace_option
+from leadwire.interfaces.cli.lazy import lazily
+from leadwire.interfaces.cli.runtime import Result, command, listing, the_workspace, workspace_option
 
 with lazily():
-    from leadwire.domain.webhooks import reads
     from leadwire.domain.webhooks import redrives as jobs
 
 
@@ -68,7 +65,7 @@ async def start(per_second: int, dry_run: bool, workspace: str | None, **chosen:
 
 
 @command(redrives, "list")
-async def list_redrives() -> Result:
+async def list_() -> Result:
     """List jobs, newest first."""
     return listing(await jobs.listed(None), _line, "No redrives yet.")
 
@@ -99,46 +96,3 @@ def _line(job: "jobs.Redrive") -> str:
     what += f" numbers {job.first_number}-{job.last_number}" if job.first_number is not None else ""
     what += " by itself" if job.died_since else ""
     return f"{job.id}  {job.state}  {job.done} of {job.total}  {what}  {job.per_second}/s  {job.created_at}"
-
-
-dead_letters = click.Group("dead-letters", help="Deliveries whose attempts have all failed.")
-
-
-@command(dead_letters, "list")
-@click.option("--endpoint", metavar="ID")
-@click.option("--event", metavar="ID")
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
-async def list_dead_letters(endpoint: str | None, event: str | None, limit: int) -> Result:
-    """List dead letters, newest first."""
-    letters, total = await reads.dead_letters(None, endpoint, event, limit)
-    lines = [
-        f"{letter.event_id}  {letter.event}  {letter.endpoint_id}  {letter.last_outcome} after {letter.attempts}"
-        f" attempts  {letter.finished_at}"
-        for letter in letters
-    ]
-    lines.append(f"{total} dead letter{'' if total == 1 else 's'}")
-    if total:
-        lines.append("Send them again: leadwire redrives start")
-    return Result({"total": total, "dead_letters": letters}, "\n".join(lines))
-
-
-@command(dead_letters, "show")
-@click.argument("event", metavar="EVENT_ID")
-@click.option("--endpoint", metavar="ID")
-async def show_(event: str, endpoint: str | None) -> Result:
-    """Show the deliveries of one event, in any state: body, attempts, responses."""
-    deliveries = await reads.deliveries_of(None, event, endpoint)
-    return Result(deliveries, "\n".join(line for delivery in deliveries for line in _lines(delivery)))
-
-
-def _lines(delivery: DeliveryDetail) -> list[str]:
-    number = f"number {delivery.sequence}: " if delivery.sequence else ""
-    return [
-        f"{number}{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}",
-        *(
-            f"  {attempt.started_at}  attempt {attempt.number}: {attempt.outcome}"
-            f" {attempt.http_status or attempt.error or ''} in {attempt.duration_ms} ms"
-            for attempt in delivery.history
-        ),
-        f"  {delivery.body or '(erased)'}",
-    ]

@@ -2,14 +2,9 @@
 
 import asyncio
 import functools
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from importlib.metadata import entry_points
-from importlib.util import LazyLoader
-from types import ModuleType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import click
@@ -18,28 +13,7 @@ import msgspec
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-
-
-class _Finder(MetaPathFinder):
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target)
-        if spec and spec.loader:
-            spec.loader = LazyLoader(spec.loader)
-        return spec
-
-
-@contextmanager
-def lazily() -> Iterator[None]:
-    """Load the modules that are imported inside the block when they are first used: `--help` loads every command, and
-    does none of its work. Only a module is put off, not a name in it; a package with code is loaded for one inside it.
-    """
-    finder = _Finder()
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-
+from leadwire.interfaces.cli.lazy import lazily
 
 with lazily():
     from leadwire.delivery import epochs

@@ -3,12 +3,12 @@
 import click
 
 from leadwire.infrastructure.errors import Conflict, NotFound
+from leadwire.interfaces.cli.lazy import lazily
 from leadwire.interfaces.cli.runtime import (
     Result,
     audited,
     command,
     join_link,
-    lazily,
     listing,
     the_workspace,
     workspace_option,

@@ -12,7 +12,8 @@ import click
 from leadwire.domain.accounts.schema import Quota
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import Result, command, join_link, lazily, listing, patiently
+from leadwire.interfaces.cli.lazy import lazily
+from leadwire.interfaces.cli.runtime import Result, command, join_link, listing, patiently
 
 with lazily():
     from leadwire.domain.accounts import quotas

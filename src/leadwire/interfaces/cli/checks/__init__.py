@@ -15,7 +15,7 @@ from leadwire.delivery.streams import installation
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks import environment, postgres, redis, sending, work
+from leadwire.interfaces.cli.checks import egress, environment, postgres, redis, sending, work
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.cli.runtime import explain
 
@@ -58,7 +58,7 @@ class _Examination:
         self._start("egress proxy", sending.proxy(self._settings))
         self._start("mail server", sending.mail(self._settings))
         if way_out:
-            self._start("egress", sending.egress(self._settings, [way_out]))
+            self._start("egress", egress.check(self._settings, [way_out]))
         servers = self._postgres(lately=way_out == ""), self._redis()
         tasks = {*self._checks.values(), *map(asyncio.create_task, servers)}
         await asyncio.wait(tasks, timeout=self._within)
@@ -120,7 +120,7 @@ class _Examination:
         return [self._start(about, turn(check)) for about, check in checks.items()]
 
     async def _lately(self) -> list[Finding]:
-        return await sending.egress(self._settings, await reach.lately())
+        return await egress.check(self._settings, await reach.lately())
 
     async def _redis(self) -> None:
         answers = self._start("Redis answers", _of_server("Redis", self._infos()))

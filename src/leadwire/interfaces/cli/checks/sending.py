@@ -1,28 +1,19 @@
-"""The ways out for webhooks and mail, on which nothing is requested, and what ends soon: certificates that are shown to
-receivers, API keys.
-"""
+"""The ways out, for webhooks and mail; and what ends soon: certificates that are shown to receivers, API keys."""
 
 import asyncio
 import re
-import ssl
-from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 import aiosmtplib
 
-from leadwire.delivery.transport.addresses import checked, inside, literal, refusal
-from leadwire.delivery.transport.tunnels import Proxy, ProxyFailed, Streams
+from leadwire.delivery.transport.tunnels import Proxy, ProxyFailed
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.mail import transport as mail_transport
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import Invalid
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
-_STEP_LIMIT: Final = 5.0  # seconds for each step of a way to a receiver
-_MOST: Final = 10  # receivers
 _NO_MAIL: Final = "none is sent: there is no LEADWIRE_SMTP_URL; links of invitations are shown to who invites"
 _LIMIT: Final = 10.0  # seconds
 _NAMED: Final = 5
@@ -94,77 +85,3 @@ async def ending() -> list[Finding]:
 def _some(items: list[str]) -> str:
     more = f"; and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     return "; ".join(items[:_NAMED]) + more
-
-
-class _Failed(Exception):
-    """A step has failed: which, and why."""
-
-    def __init__(self, step: str, reason: str) -> None:
-        self.step, self.reason = step, reason
-
-
-async def egress(settings: Settings, urls: Sequence[str]) -> list[Finding]:
-    """Whether the hosts of these URLs can be reached, step by step: the name, the proxy, the connection, TLS. Side by
-    side; of many hosts the first ten.
-    """
-    places = list(dict.fromkeys(_place(url) for url in urls))[:_MOST]
-    if not places:
-        return [Finding("egress", "warning", "nothing was tried lately", "name a host: leadwire doctor --egress HOST")]
-    return list(await asyncio.gather(*(_reached(settings, *address) for address in places)))
-
-
-def _place(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port of a URL, or of `host` and `host:port` as a person types them."""
-    parts = urlsplit(url if "://" in url else f"https://{url}")
-    return parts.scheme, parts.hostname or "", parts.port or {"http": 80}.get(parts.scheme, 443)
-
-
-async def _reached(settings: Settings, scheme: str, host: str, port: int) -> Finding:
-    target = f"{host}:{port}"
-    try:
-        address = await _address(settings, scheme, host, port)
-        through = settings.egress_proxy and not inside(address, settings.allowed_networks)
-        await _connect(settings.egress_proxy if through else "", address, port, host if scheme == "https" else "")
-    except _Failed as failed:
-        return unless(True, f"egress: {failed.step}", f"{target}: {failed.reason}", host=host, place=target)
-    return Finding("egress", "ok", f"{target} is reached at {address}{', through the proxy' if through else ''}")
-
-
-async def _address(settings: Settings, scheme: str, host: str, port: int) -> str:
-    try:
-        checked(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/", settings.allowed_networks)
-        async with asyncio.timeout(_STEP_LIMIT):
-            infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
-    except (Invalid, ValueError) as error:
-        raise _Failed("address", getattr(error, "detail", str(error))) from error
-    except (OSError, TimeoutError) as error:
-        raise _Failed("name", str(error) or f"no answer within {_STEP_LIMIT:g} s") from error
-    for *_, told in infos:
-        address = literal(str(told[0]))
-        if address and (reason := refusal(address, settings.allowed_networks)):
-            raise _Failed("address", reason)
-    return str(infos[0][4][0])
-
-
-async def _connect(proxy: str, address: str, port: int, name: str) -> None:
-    """Connect, and speak TLS where there is a `name` for the certificate."""
-    step = "connection"
-    try:
-        async with asyncio.timeout(_STEP_LIMIT):
-            _, writer = await _open(proxy, address, port)
-            try:
-                if name:
-                    step = "TLS"
-                    await writer.start_tls(ssl.create_default_context(), server_hostname=name)
-            finally:
-                writer.close()
-    except ProxyFailed as failure:
-        raise _Failed("proxy", str(failure)) from failure
-    except (OSError, TimeoutError) as error:
-        raise _Failed(step, str(error) or f"no answer within {_STEP_LIMIT:g} s") from error
-
-
-async def _open(proxy: str, address: str, port: int) -> Streams:
-    if proxy:
-        return await Proxy.read(proxy).connect(address, port, _STEP_LIMIT - 0.5)
-    return await asyncio.open_connection(address, port)

@@ -32,8 +32,8 @@ SITE: Final = Site("https://leads.example")
 PASSWORD: Final = "a long way to Tipperary"
 EVERY: Final = re.compile("")  # statement
 SETUP: Final = sso.Setup(
-    "Company", "client", "secret", ["example.org"], trusts_email=True, default_role="agent", role_claim="groups",
-    roles={"admins": "admin", "agents": "agent"},
+    name="Company", client_id="client", client_secret="secret", domains=["example.org"], trusts_email=True,
+    default_role="agent", role_claim="groups", roles={"admins": "admin", "agents": "agent"},
 )  # fmt: skip
 BROWSER: Final = Browser("127.0.0.1", "Firefox", "another")
 

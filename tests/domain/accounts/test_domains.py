@@ -271,8 +271,7 @@ async def test_it_is_removed_once_no_provider_relies_on_it(workspace, domain, ot
     resolver.texts[NAME] = [domain.record]
     await check(domain)
     provider = await sso.add(workspace, "Acme ID", "https://login.example.org")
-    setup = sso.Setup("Acme ID", "c", "s", [NAME], trusts_email=False, default_role=None, role_claim="", roles={})
-    await sso.configure(workspace, provider, setup)
+    await sso.configure(workspace, provider, sso.Setup(client_id="c", client_secret="s", domains=[NAME]))
     with pytest.raises(Conflict, match="Acme ID relies on example"):
         await changes.remove(workspace, domain.id)
     with pytest.raises(NotFound):

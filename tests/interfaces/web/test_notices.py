@@ -49,13 +49,21 @@ async def test_each_role_begins_with_what_concerns_it(workspace, role):
 
 async def test_a_choice_is_kept_and_audited_and_nobody_elses(admin, agent):
     await admin.open("/account")
-    page = await admin.fill("/account/notices", kind=["waiting", "endpoints"])
+    boxes = "endpoints dead_letters waiting mentions"
+    assert f'name="boxes" value="{boxes}"' in await admin.open("/account")
+    page = await admin.fill("/account/notices", boxes=boxes, kind=["waiting", "endpoints"])
     assert "Your choice of mails is saved." in page
     assert ticked(page) == ["endpoints", "waiting"]
-    assert ticked(await admin.fill("/account/notices")) == []
+    assert ticked(await admin.fill("/account/notices", boxes=boxes)) == []
     assert ticked(await agent.open("/account")) == ["waiting", "mentions"]
     told = await db.rows("SELECT actor, detail FROM audit_entry WHERE action = 'user.notices_changed' ORDER BY id")
     assert [tuple(row) for row in told] == [("ada@example.org", "waiting endpoints"), ("ada@example.org", "none")]
+
+
+async def test_a_kind_for_which_the_page_had_no_box_is_as_it_was(admin):
+    await admin.open("/account")
+    page = await admin.fill("/account/notices", boxes="endpoints waiting", kind="waiting")
+    assert ticked(page) == ["dead_letters", "waiting", "mentions"]
 
 
 async def test_a_kind_that_is_none_is_refused(admin):

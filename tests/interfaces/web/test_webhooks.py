@@ -13,7 +13,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.webhooks import changes, history, reads, receivers, signing_keys, stats
 from leadwire.domain.webhooks.samples import SAMPLES
-from leadwire.domain.webhooks.schema import PUBLISHED_BEFORE
+from leadwire.domain.webhooks.schema import PUBLISHED_BEFORE, EndpointChange
 from leadwire.infrastructure import clock, db, settings
 from tests import jobs, make
 from tests.delivery.wired import endpoint
@@ -128,7 +128,7 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
     made = await endpoint(workspace, receiver.url)
     await admin.open(f"/webhooks/{made.id}")
     form = {"url": receiver.url, "event": ["lead.deleted"], "ordered": "on", "numbered": "on", "rate_limit": "60"}
-    form |= {"auto_redrive": "on"}
+    form |= {"auto_redrive": "on", "boxes": "lead.created lead.deleted ordered numbered auto_redrive"}
     await admin.fill(f"/webhooks/{made.id}/settings", **form)
     await admin.fill(f"/webhooks/{made.id}/headers", headers="X-Token: sesame-77\nX-Other: d: e")
     kept = await changes.reads.endpoint(workspace, made.id)
@@ -140,8 +140,11 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
         60,
         ["X-Token", "X-Other"],
     )
-    await admin.fill(f"/webhooks/{made.id}/settings", url=receiver.url, event=["lead.deleted"], boxes="ordered")
+    await changes.configure(workspace, made.id, EndpointChange(events=["lead.deleted", "message.sent"]))
+    old = {"url": receiver.url, "event": ["lead.created"], "boxes": ["lead.created lead.deleted", "ordered"]}
+    await admin.fill(f"/webhooks/{made.id}/settings", **old)
     kept = await changes.reads.endpoint(workspace, made.id)
+    assert kept.events == ["lead.created", "message.sent"]
     assert (kept.ordered, kept.numbered, kept.auto_redrive, kept.rate_limit) == (False, True, True, 60), (
         "what a form from before an upgrade lacks is as it was"
     )

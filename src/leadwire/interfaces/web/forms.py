@@ -1,6 +1,6 @@
 """Forms: url-encoded bodies, read once and strictly."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, TypeVar
 
 from litestar import Request
@@ -38,13 +38,20 @@ class Form:
 
     def has(self, name: str) -> bool:
         """Whether the form has the field: a page from before an upgrade lacks what has been added since. Boxes, which
-        are sent when they are ticked, are named by the field `boxes`.
+        are sent when they are ticked, are listed in fields called `boxes`.
         """
-        return name in self.text("boxes").split() or any(key == name for key, _ in self.pairs)
+        return name in self._boxes() or any(key == name for key, _ in self.pairs)
 
     def given(self, read: Callable[[str], Any], *names: str) -> dict[str, Any]:
         """What `read` says of the fields that the form has."""
         return {name: read(name) for name in names if self.has(name)}
+
+    def chosen(self, name: str, before: Iterable[str]) -> list[str]:
+        """The values of the ticked boxes that share a name, and those of `before` for which the form has no box."""
+        return self.all(name) + [value for value in before if value not in self._boxes()]
+
+    def _boxes(self) -> list[str]:
+        return " ".join(self.all("boxes")).split()
 
     def without(self, *names: str) -> "Form":
         """The other fields."""

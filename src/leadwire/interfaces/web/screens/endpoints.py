@@ -93,9 +93,10 @@ async def kept(context: PageContext, endpoint_id: str) -> Values:
 @action("/webhooks/{endpoint_id}/settings", shown_on=kept, confirmed=True, audit="endpoint.changed")
 async def configure(context: PageContext, endpoint_id: str) -> str:
     """URL, events, order, rate and more. A URL of another origin loses the custom headers."""
+    before = await reads.endpoint(context.workspace, endpoint_id)
     change = EndpointChange(
         url=changes.receiver(*(context.form.text(name) for name in ("url", "way"))),
-        events=context.form.all("event"),
+        events=context.form.chosen("event", before.events),
         **context.form.given(context.form.on, "ordered", "numbered", "ed25519", "auto_redrive"),
         **context.form.given(context.form.number, "rate_limit"),
     )

@@ -22,7 +22,7 @@ _ADDRESSES: Final = "/notices"
 
 @action("/account/notices", role="viewer", shown_on=account.account, audit="user.notices_changed")
 async def choose(context: PageContext) -> str:
-    kinds = context.form.all("kind")
+    kinds = context.form.chosen("kind", [offer.kind for offer, chosen in await reads.shown(context.me) if chosen])
     context.entry.subject, context.entry.detail = context.me.user_id, " ".join(kinds) or "none"
     await changes.choose(context.workspace, context.me.user_id, kinds)
     return "Your choice of mails is saved."

@@ -6,7 +6,7 @@ from litestar import HttpMethod, Response, route
 
 from leadwire.domain.accounts.domains import changes as domain_changes
 from leadwire.domain.accounts.domains import reads as domains
-from leadwire.domain.accounts.schema import ROLES, Role
+from leadwire.domain.accounts.schema import ROLES
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sso import changes, checks, reads
@@ -159,16 +159,15 @@ async def provider(context: PageContext, provider_id: str) -> PageResponse:
 @action(PATH + "/{provider_id}", shown_on=provider, confirmed=True, audit="sso.provider_changed")
 async def configure(context: PageContext, provider_id: str) -> str:
     form = context.form
-    role: Role | None = form.choice("default_role", ROLES, "Choose a role.") if form.text("default_role") else None
     setup = changes.Setup(
-        name=form.text("name"),
-        client_id=form.text("client_id"),
-        client_secret=form.raw("client_secret"),
-        domains=form.text("domains").replace(",", " ").split(),
-        trusts_email=form.on("trusts_email"),
-        default_role=role,
-        role_claim=form.text("role_claim"),
-        roles=changes.roles(form.text("roles")),
+        **form.given(form.text, "name", "client_id", "role_claim"),
+        **form.given(form.raw, "client_secret"),
+        **form.given(form.on, "trusts_email"),
+        **form.given(lambda name: form.text(name).replace(",", " ").split(), "domains"),
+        **form.given(lambda name: changes.roles(form.text(name)), "roles"),
+        **form.given(
+            lambda name: form.choice(name, ROLES, "Choose a role.") if form.text(name) else None, "default_role"
+        ),
     )
     context.entry.detail = await changes.configure(context.workspace, provider_id, setup)
     return "Saved. Test it before you tell your team."

@@ -3,7 +3,7 @@
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from piccolo.columns.combination import Where
 
 from leadwire.delivery.transport.addresses import checked
@@ -24,17 +24,17 @@ _COUNT, _SET_BREAK_GLASS, _COUNT_BREAK_GLASS = named(__file__, "count set_break_
 _ADD: Final = insert(*columns(IdentityProvider, "id workspace_id name issuer client_id domains role_claim created_at"))
 
 
-class Setup(Struct, frozen=True):
-    """What an admin enters of a provider. An empty secret leaves the present one."""
+class Setup(Struct, frozen=True, kw_only=True):
+    """What an admin enters of a provider. What is unset stays as it is, and so does the secret where it is empty."""
 
-    name: str
-    client_id: str
-    client_secret: str
-    domains: list[str]
-    trusts_email: bool
-    default_role: Role | None
-    role_claim: str
-    roles: dict[str, Role]
+    name: str | UnsetType = UNSET
+    client_id: str | UnsetType = UNSET
+    client_secret: str = ""
+    domains: list[str] | UnsetType = UNSET
+    trusts_email: bool | UnsetType = UNSET
+    default_role: Role | None | UnsetType = UNSET
+    role_claim: str | UnsetType = UNSET
+    roles: dict[str, Role] | UnsetType = UNSET
 
 
 def roles(text: str) -> dict[str, Role]:
@@ -70,26 +70,28 @@ async def add(workspace: str, name: str, issuer: str) -> str:
 
 async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
     """Set a provider up. Return what changed, for the audit log. Raise NotFound, Invalid."""
-    domains = list(dict.fromkeys(domain.lower().removeprefix("@") for domain in setup.domains))
-    if not 0 < len(domains) <= _MOST:
-        raise invalid_field("/domains", "wrong_value", f"1 to {_MOST} domains, such as example.com.")
-    if len(setup.roles) > _MOST or (setup.roles and not setup.role_claim):
-        message = f"At most {_MOST} values, and the claim that they are in."
-        raise invalid_field("/roles", "wrong_value", message)
     secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
     async with db.transaction():
         before = await reads.one(provider_id, workspace)
+        given = msgspec.structs.asdict(setup)
+        after = {name: getattr(before, name) if value is UNSET else value for name, value in given.items()}
+        domains = list(dict.fromkeys(domain.lower().removeprefix("@") for domain in after["domains"]))
+        if not 0 < len(domains) <= _MOST:
+            raise invalid_field("/domains", "wrong_value", f"1 to {_MOST} domains, such as example.com.")
+        if len(after["roles"]) > _MOST or (after["roles"] and not after["role_claim"]):
+            message = f"At most {_MOST} values, and the claim that they are in."
+            raise invalid_field("/roles", "wrong_value", message)
         added = {domain for domain in domains if domain not in before.domains}
         if unproven := added - await counting(workspace, list(added)):
             message = f"{min(unproven)} is not proven: add it under Single sign-on, Domains."
             raise invalid_field("/domains", "not_proven", message)
         if secret is None and before.client_secret is None:
             raise invalid_field("/client_secret", "required", "The secret that the provider shows once.")
-        after = msgspec.structs.asdict(setup) | {
-            "name": _text("name", setup.name),
-            "client_id": _text("client_id", setup.client_id),
+        after |= {
+            "name": _text("name", after["name"]),
+            "client_id": _text("client_id", after["client_id"]),
             "domains": domains,
-            "role_claim": _text("role_claim", setup.role_claim) if setup.role_claim else "",
+            "role_claim": _text("role_claim", after["role_claim"]) if after["role_claim"] else "",
         }
         del after["client_secret"]
         changed = [f"{name}: {getattr(before, name)} -> {value}" for name, value in after.items()

@@ -57,6 +57,7 @@ async def test_what_would_have_been_sent_is_counted_with_examples(admin, workspa
     with clock.at(clock.now() + timedelta(days=3)):
         assert (await preview.of(workspace, kinds, 24)).total == 0
         assert (await preview.of(workspace, kinds, 168)).total == 5
+        assert await preview.counts(workspace, kinds, 168) == {"lead.created": 5, "lead.deleted": 0}
     assert {one.kind for one in day.examples} == {"lead.created"}
     assert len(day.examples) == 3
     assert (await preview.of("ws_other", kinds, 24)).total == 0

@@ -11,7 +11,9 @@ from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import named
 
 MOST: Final = 1000
-"""Events of a kind that are counted at the most: `preview.sql` says so, too."""
+"""Events of a kind that are looked at."""
+FEW: Final = 100
+"""Events of a kind that are counted where they are not looked at: enough to tell frequent from rare."""
 
 _COUNTED, _NEWEST = named(__file__, "counted newest")
 
@@ -41,9 +43,20 @@ class Preview(Struct, frozen=True):
 
 async def of(workspace: str, kinds: Sequence[str], hours: int, wanted: Filter | None = None) -> Preview:
     """Return what an endpoint for these kinds would have been sent in the last `hours`. Raise Invalid."""
-    moment = clock.now() - timedelta(hours=hours)
-    which: dict[str, object] = {"workspace": workspace, "kinds": list(kinds), "moment": moment}
-    which |= {"since": ids.floor("evt", moment), "path": path_of(wanted) if wanted and wanted.restricts else None}
+    which = _which(workspace, kinds, hours, MOST, path_of(wanted) if wanted and wanted.restricts else None)
     counted = await _COUNTED.rows(**which)
     counts, passed = ({row[0]: row[column] for row in counted} for column in (1, 2))
     return Preview(counts, passed, [Example(*row) for row in await _NEWEST.rows(**which)])
+
+
+async def counts(workspace: str, kinds: Sequence[str], hours: int) -> dict[str, int]:
+    """Return how many events of each kind there were in the last `hours`, up to `FEW`."""
+    return {row[0]: row[1] for row in await _COUNTED.rows(**_which(workspace, kinds, hours, FEW))}
+
+
+def _which(workspace: str, kinds: Sequence[str], hours: int, most: int, path: str | None = None) -> dict[str, object]:
+    moment = clock.now() - timedelta(hours=hours)
+    since = ids.floor("evt", moment)
+    return {
+        "workspace": workspace, "kinds": list(kinds), "moment": moment, "since": since, "most": most, "path": path
+    }  # fmt: skip

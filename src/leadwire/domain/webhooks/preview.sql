@@ -3,7 +3,7 @@ FROM unnest(:kinds::text[]) AS wanted(kind) LEFT JOIN LATERAL (
     SELECT v.id, v.occurred_at, coalesce(v.lead_id, v.conversation_id) AS subject, v.body FROM event v
     WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id >= :since AND v.occurred_at >= :moment
         AND v.test_endpoint_id IS NULL
-    ORDER BY v.xact DESC LIMIT 1000) AS few ON true
+    ORDER BY v.xact DESC LIMIT :most) AS few ON true
 
 -- {passes}: whether one passes the filter
 (:path::text IS NULL OR passes_filter(:path::text::jsonpath, few.body))

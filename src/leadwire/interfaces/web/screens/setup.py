@@ -85,7 +85,7 @@ async def enable(context: PageContext, endpoint_id: str) -> Values:
 async def _choose(context: PageContext, url: str) -> PageResponse:
     usual = [kind for kind in SAMPLES if kind != "lead.deleted"]  # which nobody gets who has not named it
     chosen = context.form.all("event") if context.form else usual
-    counts = (await preview.of(context.workspace, list(samples.bodies()), 24 * 7)).counts
+    counts = await preview.counts(context.workspace, list(samples.bodies()), 24 * 7)
     return await context.render(
-        "webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies(), counts=counts, most=preview.MOST
+        "webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies(), counts=counts, most=preview.FEW
     )

@@ -33,11 +33,13 @@ QUOTED = {
     "README.md": (f"tried again after {RETRIES}",),
     "src/leadwire/docs/api.md": (
         f"{DEFAULT.rate_limit:,} requests a minute per key", f"{BURST} of them at once", f"every {ROWS:,} rows",
-        f"{FAILURES_A_MINUTE} a minute per address", f"more than {search.FEW:,} leads", f"At most {query.MOST} words",
-        f"at most {MAX_CUSTOM_FIELDS}, names", f"{MAX_CUSTOM_BYTES:,} bytes in all", f"At most {MOST_WAITING} requests",
+        f"{FAILURES_A_MINUTE} a minute per address", f"more than {search.FEW:,} leads", f"or more than {query.MOST};",
+        f"at most {MAX_CUSTOM_FIELDS}, names", f"{MAX_CUSTOM_BYTES:,} bytes in all",
         f"for {KEPT.total_seconds() / 3600:g} hours the same key", f"{MOST_OPEN} exports", f"{MOST_AT_ONCE} downloads",
         f"An export lasts {LASTS.total_seconds() / 3600:g} hours",
     ),
+    "src/leadwire/interfaces/v1/events.py": (f"at most {MOST_WAITING} requests",),  # of the reference
+    "src/leadwire/domain/listing/queries.py": (f"more than {search.FEW:,} have", f"Every {ROWS:,} rows"),
     "src/leadwire/docs/concepts.md": (f"has {SECONDS} seconds to answer", f"follow in {RETRIES}"),
     "src/leadwire/docs/go-live.md": (f"After {SECONDS} seconds", f"up to {LARGEST_WEBHOOK // 1024} KiB"),
     "src/leadwire/docs/receiving-webhooks.md": (

@@ -95,17 +95,3 @@ async def test_the_table_of_routes_is_the_documents(described):
     there = {(method.upper(), path): one for path, item in described["paths"].items() for method, one in item.items()}
     shown = {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path, *_ in rows}
     assert shown == {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path in there if path.startswith("/v1/")}
-    for method, path, _, text in rows:
-        if filters := re.search(r"filters `([^`]+)`", text):
-            given = [parameter(described, one) for one in there[method, path]["parameters"]]
-            assert set(filters[1].split()) == {one["name"] for one in given if one["in"] == "query"}
-
-
-def parameter(document, one):
-    """A parameter, or what its reference leads to."""
-    if "$ref" not in one:
-        return one
-    found = document
-    for step in one["$ref"].split("/")[1:]:
-        found = found[step]
-    return found

@@ -73,8 +73,8 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
     secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
     async with db.transaction():
         before = await reads.one(provider_id, workspace)
-        given = msgspec.structs.asdict(setup)
-        after = {name: getattr(before, name) if value is UNSET else value for name, value in given.items()}
+        values = msgspec.structs.asdict(setup)
+        after = {name: getattr(before, name) if value is UNSET else value for name, value in values.items()}
         domains = list(dict.fromkeys(domain.lower().removeprefix("@") for domain in after["domains"]))
         if not 0 < len(domains) <= _MOST:
             raise invalid_field("/domains", "wrong_value", f"1 to {_MOST} domains, such as example.com.")

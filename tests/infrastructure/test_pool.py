@@ -13,6 +13,7 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.db import engine
 from leadwire.infrastructure.db.pool import Pool
 from leadwire_development.embedded import Services
+from tests.delivery.elsewhere import moved_to
 
 SIZE = 2
 
@@ -147,3 +148,15 @@ async def test_close_waits_for_connections_in_use(servers: Services) -> None:
     assert await connection.fetchval("SELECT 1") == 1
     pool.release(connection)
     await asyncio.wait_for(closing, 240)
+
+
+async def test_none_is_opened_but_for_who_wants_one(servers: Services, database: None) -> None:
+    """Else `Pool` would not count it, and a frozen server would be asked for it again and again."""
+    async with moved_to(servers.database_url, "engine"):
+        assert db.DB.connections is not None
+        await db.DB.connections.abandon()
+        before = asyncio.all_tasks()
+        assert await db.value("SELECT 1") == 1
+        assert asyncio.all_tasks() == before
+        assert db.DB.pool is not None
+        assert db.DB.pool.get_size() == 1

@@ -103,7 +103,8 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
         DB.config["server_settings"] |= _INDEXES_ONLY
     hosts = Hosts(url)
     await DB.start_connection_pool(
-        min_size=min(size, 2),
+        min_size=0,  # asyncpg opens none behind our back: `Pool` counts them
+        init_size=min(size, 2),
         max_size=size,
         max_inactive_connection_lifetime=0,
         max_queries=10**9,

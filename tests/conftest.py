@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 _DIRECTORY = Path(tempfile.mkdtemp(prefix="leadwire-test-"))
 _DIRECTORY.chmod(0o711)  # as root the servers run as `nobody`
@@ -25,7 +26,8 @@ os.environ |= {
     "LEADWIRE_SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
 }
 
-import contextlib  # noqa: E402 - the settings come first
+import asyncio  # noqa: E402 - the settings come first
+import contextlib  # noqa: E402
 import importlib  # noqa: E402
 import itertools  # noqa: E402
 
@@ -69,6 +71,10 @@ passwords.outdated = passwords._hasher.check_needs_rehash  # type: ignore[misc]
 txt_records._PATIENCE = 0.05  # type: ignore[misc]  # where nobody is; `resolver` has more
 
 
+_SHARED: dict[str, Any] = {}
+"""The loop and the pool of all tests of this process, once they are there."""
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two more than there are cores, because much is waited for; each has servers of its own. One test needs none."""
     return 0 if any("::" in asked for asked in config.args) else min((os.cpu_count() or 1) + 2, 8)
@@ -104,6 +110,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = itertools.chain(*shares)
 
 
+def pytest_exception_interact(call: pytest.CallInfo[object], report: pytest.TestReport) -> None:
+    """Say where everything waits when a test was stopped by its time limit."""
+    if call.excinfo and "pytest-timeout" in str(call.excinfo.value) and "loop" in _SHARED:
+        report.sections.append(("Where each task waits", left.waits(_SHARED["loop"])))
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Services]:
     """This test session's own servers."""
@@ -134,6 +146,7 @@ async def connected(servers: Services) -> AsyncIterator[None]:
         f" AS $$ BEGIN {deletes}; END $$"
     )
     redis_pool.connect(f"{servers.redis_url}&socket_connect_timeout=60")  # a busy machine may stop us for seconds
+    _SHARED.update(loop=asyncio.get_running_loop(), pool=left.pool_of(db.DB))
     asgi.app()  # now, before a test can change the settings it is made from
     yield
     await redis_pool.close()
@@ -154,6 +167,7 @@ async def database(connected: None) -> AsyncIterator[None]:
         if collected._due:
             collected._due.cancel()
             collected._due = None
+    await left.restore(db.DB, _SHARED["pool"])
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads._known.clear()

@@ -1,6 +1,7 @@
 """What a test leaves behind for those that run after it in the same process: nothing."""
 
 import asyncio
+import io
 import logging
 import os
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import leadwire
 from leadwire.infrastructure import redis_pool
+from leadwire.infrastructure.db.engine import Engine
 
 _SOURCE = str(Path(leadwire.__file__).parent)
 _OURS = tuple(f"{_SOURCE}/{package}/" for package in ("delivery", "processes", "infrastructure/jobs"))
@@ -41,6 +43,35 @@ async def written() -> None:
     """Wait until what requests have left to be written has been: it is not written amid the next test."""
     if tasks := {*redis_pool._background_tasks}:
         await asyncio.wait(tasks, timeout=60)
+
+
+async def restore(engine: Engine, before: dict[str, Any]) -> None:
+    """End a test that its time limit has stopped amid a wait, and give the engine the pool that all tests share.
+
+    Such a test is still a task of the loop, and its blocks have not ended: without this all that follow fail.
+    """
+    stopped = {
+        task for task in asyncio.all_tasks() - {asyncio.current_task()} if task.get_coro().__name__[:5] == "test_"
+    }
+    for task in stopped:
+        task.cancel()
+    if stopped:
+        await asyncio.wait(stopped, timeout=60)
+    for name, value in before.items():
+        setattr(engine, name, value)
+
+
+def pool_of(engine: Engine) -> dict[str, Any]:
+    """What `restore` gives back."""
+    return {name: getattr(engine, name) for name in ("pool", "connections", "config", "role")}
+
+
+def waits(loop: asyncio.AbstractEventLoop) -> str:
+    """Where each task of the loop waits."""
+    told = io.StringIO()
+    for task in asyncio.all_tasks(loop):
+        task.print_stack(file=told)
+    return told.getvalue()
 
 
 def _file(task: asyncio.Task[Any]) -> str:

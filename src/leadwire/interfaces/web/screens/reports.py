@@ -5,8 +5,10 @@ what visitors think. Each beside the period before; on a screen, and each as a f
 import textwrap
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from leadwire.domain.bots import figures, reads
@@ -22,31 +24,20 @@ from leadwire.interfaces.web.screens.overview import period
 
 _MOST: Final = 20  # rows of websites and campaigns on the screen; a file has 1000
 _FILE: Final = 1000
-_FUNNEL: Final[dict[Kind, str]] = {
-    "shown": "Widget shown",
-    "opened": "Widget opened",
-    "started": "First message",
-    "lead": "Left contact details",
-    "handoff": "Asked for a person",
-}
+_FUNNEL: Final[tuple[Kind, ...]] = ("shown", "opened", "started", "lead", "handoff")  # as the columns of `bots`
 Cell = str | float | None
 
 
-class Column(Struct, frozen=True):
-    """A column: `kind` is text, count, share (of 1) or change (0.1: a tenth more)."""
-
-    name: str
-    kind: str = "count"
-
-
 class Report(Struct, frozen=True):
-    """A table. `about` says what its figures are. `bars`: the first one is drawn, too."""
+    """A table. `bars`: its first figures are drawn, too."""
 
-    key: str
     title: str
     about: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
+    """What its figures are."""
+    columns: dict[str, str]
+    """Each column's kind, by its name."""
+    key: str = ""
+    rows: Sequence[Sequence[Cell]] = ()
     bars: bool = True
 
     @property
@@ -56,7 +47,7 @@ class Report(Struct, frozen=True):
         return max((first for first in firsts if first and not isinstance(first, str)), default=0)
 
 
-_NOW: Final = (Column("Now"), Column("Before"), Column("Change", "change"))
+_WORDS: Final = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, Report])
 
 
 @screen("/reports", "reports.html")
@@ -74,8 +65,9 @@ async def report_file(context: PageContext, key: str) -> PageResponse:
     tables = await _tables(context.workspace, query.bot_id, names, since, query.days, _FILE)
     if (table := next((table for table in tables if table.key == key), None)) is None:
         raise NotFound("There is no such report.")
-    head = tuple(column.name for column in table.columns)
-    return context.download(f"{key}.csv", "text/csv", spreadsheets.table([head, *map(tuple, table.rows)]))
+    return context.download(
+        f"{key}.csv", "text/csv", spreadsheets.table([tuple(table.columns), *map(tuple, table.rows)])
+    )
 
 
 async def _tables(
@@ -93,8 +85,8 @@ async def _tables(
     elif len(names) > 1:
         reports.append(_bots(names, await figures.by_bot(workspace, since.date())))
     reports += [
-        _origins("sources", "Website", sums, "source", most),
-        _origins("campaigns", "Campaign", sums, "campaign", most),
+        _origins("sources", sums, "source", most),
+        _origins("campaigns", sums, "campaign", most),
     ]
     now = await conversations.responses(workspace, bot_id, since, clock.now())
     before = await conversations.responses(workspace, bot_id, since - length, since)
@@ -104,16 +96,15 @@ async def _tables(
 
 
 def _funnel(sums: dict[Kind, dict[str, Pair]]) -> Report:
-    pairs = [(name, sums.get(kind, {}).get("", Pair())) for kind, name in _FUNNEL.items()]
+    _, *names = _WORDS["bots"].columns
+    pairs = [(name, sums.get(kind, {}).get("", Pair())) for name, kind in zip(names, _FUNNEL, strict=True)]
     started = pairs[2][1].now
     rows = [
         (name, pair.now, _share(pair.now, pairs[index - 1][1].now if index < 3 else started) if index else None,
          pair.before, _change(*pair))
         for index, (name, pair) in enumerate(pairs)
     ]  # fmt: skip
-    columns = (Column("Step", "text"), _NOW[0], Column("Of the step before", "share"), *_NOW[1:])
-    about = "Page views with the widget, then conversations. The last two are shares of first messages."
-    return Report("funnel", "From visitor to lead", about, columns, rows)
+    return _report("funnel", rows)
 
 
 async def _steps(workspace: str, bot_id: str, counts: dict[str, figures.StepCount]) -> Report:
@@ -128,33 +119,23 @@ async def _steps(workspace: str, bot_id: str, counts: dict[str, figures.StepCoun
             if text := getattr(node, "text", None):
                 name = f"{node.id}: {textwrap.shorten(text, 80, placeholder='…')}"
                 rows.append((name, count.entered, count.left, _share(count.left, count.entered)))
-    columns = (Column("Step", "text"), Column("Came here"), Column("Came no further"), Column("Lost", "share"))
-    about = "Conversations, each counted once at a step, in the order of the published flow."
-    return Report("steps", "Where visitors stop", about, columns, rows)
+    return _report("steps", rows)
 
 
 def _bots(names: dict[str, str], counts: dict[str, dict[Kind, int]]) -> Report:
     rows: list[Sequence[Cell]] = [
         (name, *(counts.get(bot_id, {}).get(kind, 0) for kind in _FUNNEL)) for bot_id, name in names.items()
     ]
-    columns = (Column("Bot", "text"), *map(Column, _FUNNEL.values()))
-    return Report("bots", "Bots", "Choose a bot above to see where its visitors stop.", columns, rows, bars=False)
+    return _report("bots", rows)
 
 
-def _origins(key: str, name: str, sums: dict[Kind, dict[str, Pair]], kind: Kind, most: int) -> Report:
+def _origins(key: str, sums: dict[Kind, dict[str, Pair]], kind: Kind, most: int) -> Report:
     leads = sums.get("source_lead" if kind == "source" else "campaign_lead", {})
     rows: list[Sequence[Cell]] = []
     for origin, pair in list(sums.get(kind, {}).items())[:most]:
         new = leads.get(origin, Pair()).now
         rows.append((origin, pair.now, new, _share(new, pair.now), pair.before, _change(*pair)))
-    columns = (
-        Column(name, "text"), Column("Conversations"), Column("New leads"), Column("Became leads", "share"), *_NOW[1:]
-    )  # fmt: skip
-    about = {
-        "sources": "The website that led to the page where the conversation began.",
-        "campaigns": "The utm_campaign of the page where the conversation began.",
-    }[key]
-    return Report(key, f"{name}s", about, columns, rows)
+    return _report(key, rows)
 
 
 def _people(now: conversations.Responses, before: conversations.Responses, waiting: conversations.Waiting) -> Report:
@@ -167,9 +148,7 @@ def _people(now: conversations.Responses, before: conversations.Responses, waiti
         ("Waiting at this moment", str(waiting.count), None),
         ("Longest wait at this moment", _span(longest), None),
     ]
-    columns = (Column("", "text"), Column("Now", "figure"), Column("Before", "figure"))
-    about = f"From asking for a person to a person's first message, of the latest {conversations.MOST:,} conversations."
-    return Report("people", "How soon people answer", about, columns, rows)
+    return _report("people", rows, most=f"{conversations.MOST:,}")
 
 
 def _ratings(ratings: dict[int, tuple[int, int]]) -> Report:
@@ -184,9 +163,12 @@ def _ratings(ratings: dict[int, tuple[int, int]]) -> Report:
         if any(totals)
     ]
     mean = f"On average {means[0]:.1f} of 5" if means[0] else "No ratings yet"
-    about = f"{mean}{f', before {means[1]:.1f}' if means[1] else ''}. Visitors rate a conversation that has ended."
-    columns = (Column("Rating", "text"), _NOW[0], Column("Share", "share"), *_NOW[1:])
-    return Report("ratings", "Satisfaction", about, columns, rows)
+    return _report("ratings", rows, mean=f"{mean}{f', before {means[1]:.1f}' if means[1] else ''}")
+
+
+def _report(key: str, rows: Sequence[Sequence[Cell]], **values: str) -> Report:
+    words = _WORDS[key]
+    return msgspec.structs.replace(words, key=key, rows=rows, about=words.about.format(**values))
 
 
 def _share(part: float, whole: float) -> float | None:

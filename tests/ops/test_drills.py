@@ -49,6 +49,7 @@ def test_a_drill_types_what_its_runbook_tells_to(name: str) -> None:
     book = (ROOT / path).read_text()
     if part:
         assert f"## {part.replace('-', ' ')}" in book.lower()
+    book += (ROOT / "src/leadwire/docs/on-call.md").read_text()  # what comes first, and last, with every runbook
     typed = re.findall(r'sandbox\.command\("([a-z-]+)"(?:, "([a-z]+)")?', Path(played.__file__).read_text())
     for words in typed:
         assert f"leadwire {' '.join(filter(None, words))}" in book

@@ -3,8 +3,8 @@
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from leadwire.delivery.endpoints.table import FAILING_ATTEMPTS, LARGEST_WINDOW
 from leadwire.delivery.worker.claim import put_back
-from leadwire.delivery.worker.record import FAILING_ATTEMPTS, LARGEST_WINDOW
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from leadwire.delivery.endpoints.table import LARGEST_WINDOW
-from leadwire.delivery.worker import record, slots
+from leadwire.delivery.endpoints.table import FAILING_ATTEMPTS, FAILING_DAYS, LARGEST_WINDOW
+from leadwire.delivery.worker import slots
 from leadwire.domain.exports.changes import LASTS, MOST_OPEN
 from leadwire.domain.feed.reads import MOST_WAITING
 from leadwire.domain.leads.schema import MAX_CUSTOM_BYTES, MAX_CUSTOM_FIELDS
@@ -46,7 +46,7 @@ QUOTED = {
         f"at most {LARGEST_WEBHOOK:,} bytes", f"2xx within {SECONDS}", f"retried after {RETRIES}",
         f"({sum(DEFAULT.retry_schedule) // 60} minutes, plus", f"again after {RETRIES}", f"`seconds` ({SECONDS})",
         f"by default {len(DEFAULT.retry_schedule) + 1} is the last", f"at most {MOST_NUMBERS:,} at once",
-        f"for {record.FAILING_DAYS} days and {record.FAILING_ATTEMPTS} attempts", f"At most {LARGEST_WINDOW} are",
+        f"for {FAILING_DAYS} days and {FAILING_ATTEMPTS} attempts", f"At most {LARGEST_WINDOW} are",
     ),
     "src/leadwire/docs/replay.md": (f"after {RETRIES}",),
     "src/leadwire/docs/settings.md": (f"and {slots.SLOW_FACTOR} times as many",),

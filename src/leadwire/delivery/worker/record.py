@@ -5,26 +5,22 @@ of PostgreSQL may have forgotten our claim, which is not waited for on disk). So
 changes nothing if another one has claimed the delivery meanwhile; its POST is kept as an attempt that did not count.
 """
 
-import functools
 from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 from leadwire.delivery import metrics
-from leadwire.delivery.endpoints import discard, due
-from leadwire.delivery.endpoints.table import FAILING_ATTEMPTS, FAILING_DAYS, LARGEST_WINDOW
+from leadwire.delivery.endpoints import discard, due, health
 from leadwire.delivery.worker import hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
-from leadwire.infrastructure import db, jobs, settings, telemetry
+from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import lists, named
 
 _MADE: Final = (
     "events endpoints generations numbers starts durations outcomes statuses errors answers headers nexts delays"
 )
-_RECORD, _HEALTH = named(__file__, "record health")
-
-_LONGEST_PAUSE: Final = 3600.0  # seconds
+(_RECORD,) = named(__file__, "record")
 
 
 async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
@@ -96,33 +92,18 @@ async def note_health(settled: Sequence[Attempt]) -> None:
     for attempt in settled:
         if is_informative(attempt):
             by_endpoint[attempt.job.entry.key.endpoint_id].append(attempt)
-    if not by_endpoint:
-        return
-    said = [(endpoint_id, *_said(attempts)) for endpoint_id, attempts in by_endpoint.items()]
-    limits = {"largest": LARGEST_WINDOW, "attempts": FAILING_ATTEMPTS, "days": FAILING_DAYS}
-    updated = await _HEALTH.rows(**lists("ids successes failures gone pauses answered", said), **limits)
-    await jobs.add_all("auto_redrive", [jobs.Offer(*row[:2]) for row in updated if row["recovered"]])
-    for endpoint_id, workspace, reason, _ in updated:
-        if reason:
-            db.after_commit(functools.partial(_disabled, endpoint_id, workspace, reason))
+    await health.note([_said(endpoint_id, attempts) for endpoint_id, attempts in by_endpoint.items()])
 
 
-def _said(attempts: Sequence[Attempt]) -> tuple[int, int, bool, float, bool]:
-    """Successes and failures of an endpoint, whether it is gone, and for how many seconds it is to be paused: without
-    tests. And whether it has answered anything, a test too, with a 2xx.
-    """
-    outcomes = [attempt.outcome for attempt in attempts if not attempt.job.test]
+def _said(endpoint_id: str, attempts: Sequence[Attempt]) -> health.Said:
+    real = [attempt for attempt in attempts if not attempt.job.test]
+    outcomes = [attempt.outcome for attempt in real]
     successes = outcomes.count("delivered")
-    pause = min(max((_pause(attempt) for attempt in attempts if not attempt.job.test), default=0.0), _LONGEST_PAUSE)
+    pause = max(map(_pause, real), default=0.0)
     answered = any(attempt.outcome == "delivered" for attempt in attempts)
-    return successes, len(outcomes) - successes, "gone" in outcomes, pause, answered
+    return health.Said(endpoint_id, successes, len(outcomes) - successes, "gone" in outcomes, pause, answered)
 
 
 def _pause(attempt: Attempt) -> float:
     """The seconds for which a receiver wants nothing at all: it is overloaded (429) or out of service (503)."""
     return attempt.retry_after if attempt.http_status in (429, 503) else 0.0
-
-
-def _disabled(endpoint_id: str, workspace: str, reason: str) -> None:
-    metrics.DISABLED.labels(reason).inc()
-    telemetry.warn("endpoint.disabled", endpoint_id=endpoint_id, workspace_id=workspace, reason=reason)

@@ -116,7 +116,9 @@ def named(step: Step) -> str:
 
 def known(steps: Sequence[Step]) -> dict[str, str]:
     """Every variable that texts and conditions can use, with what it holds."""
-    questions = {variables.name(step): " ".join(text(step).split())[:48] for step in steps if step.get("type") == "ask"}
+    questions = {
+        variables.name(step): " ".join(text(step).split())[:48] for step in steps if variables.is_question(step)
+    }
     return {name: f"{name}: {about}" if about else name for name, about in questions.items()} | {
         name: _WORDS["derived"].get(name, word(name)) for name in sorted(DERIVED)
     }

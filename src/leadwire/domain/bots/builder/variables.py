@@ -7,11 +7,17 @@ from typing import Any, Final
 from leadwire.domain.bots.builder import fields
 from leadwire.domain.bots.builder.fields import Step
 from leadwire.domain.bots.flow.expressions import ORDERS
+from leadwire.domain.bots.flow.nodes import QUESTIONS
 
 _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 _SAME_INPUT: Final = ("email", "phone")
 _NUMBERS: Final = ("score",)
 _TRUTHS: Final = ("email_is_business", "is_open")
+
+
+def is_question(step: Step) -> bool:
+    """Whether the step stores an answer, in the variable `name`."""
+    return str(step.get("type")) in QUESTIONS and "id" in step
 
 
 def name(step: Step) -> str:
@@ -83,9 +89,7 @@ def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float |
 
 def renamed(nodes: Sequence[Any], old: str, new: str) -> list[Any]:
     """The nodes, with conditions and texts that use the variable `new` for `old`, unless a question still sets that."""
-    if any(
-        isinstance(node, dict) and node.get("type") == "ask" and "id" in node and name(node) == old for node in nodes
-    ):
+    if any(isinstance(node, dict) and is_question(node) and name(node) == old for node in nodes):
         return list(nodes)
     slot = re.compile(r"\{\{\s*" + re.escape(old) + r"\s*(?=[|}])")
 

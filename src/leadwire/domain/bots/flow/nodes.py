@@ -101,7 +101,8 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Ask(Node, frozen=True, forbid_unknown_fields=True, tag="ask", kw_only=True):
     """Asks a question, waits for the answer, validates it and stores it.
 
-    The answer's variable is the last part of `save_to`, or else the ID of the node.
+    The answer's variable is the last part of `save_to`, or else the ID of the node. Another kind of question is a
+    subclass with a tag of its own.
     """
 
     text: Text
@@ -193,6 +194,8 @@ class End(Node, frozen=True, forbid_unknown_fields=True, tag="end", kw_only=True
 
 AnyNode = Say | Ask | Branch | Score | Answer | Handoff | End
 KINDS: Final[dict[str, Any]] = {str(kind.__struct_config__.tag): kind for kind in AnyNode.__args__}
+QUESTIONS: Final = frozenset(name for name, kind in KINDS.items() if issubclass(kind, Ask))
+"""The names of the kinds that store an answer."""
 INPUTS: Final = (Ask, Answer)
 """The kinds of nodes that wait for the visitor."""
 

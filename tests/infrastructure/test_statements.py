@@ -36,15 +36,18 @@ SELECT 2
 
 
 def test_a_part_stands_wherever_it_is_named(tmp_path):
-    (tmp_path / "parts.sql").write_text("-- {mine}: of a workspace\nworkspace_id = :workspace\n")
-    (tmp_path / "bots").mkdir()
-    (tmp_path / "bots" / "reads.sql").write_text("""-- {one}
+    (tmp_path / "parts.sql").write_text("-- {other}: of no package\nfalse\n")
+    (tmp_path / "domain" / "bots").mkdir(parents=True)
+    (tmp_path / "domain" / "parts.sql").write_text("-- {mine}: of a workspace\nworkspace_id = :workspace\n")
+    for package in ("domain", "domain/bots"):
+        (tmp_path / package / "__init__.py").touch()
+    (tmp_path / "domain" / "bots" / "reads.sql").write_text("""-- {one}
 {mine} AND id = :id
 
 -- one
 SELECT '{}' FROM bot WHERE {one}
 """)
-    module = str(tmp_path / "bots" / "reads.py")
+    module = str(tmp_path / "domain" / "bots" / "reads.py")
     assert load(module)["one"].text == "SELECT '{}' FROM bot WHERE workspace_id = $1 AND id = $2"
     assert parts(module) == {"mine": "workspace_id = :workspace", "one": "workspace_id = :workspace AND id = :id"}
 

@@ -7,6 +7,7 @@ module knows, in it (`sql`). Filling in the values takes about 1 us.
 import functools
 import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,7 +85,8 @@ def parts(module: str) -> dict[str, str]:
 @functools.cache
 def _read(module: str) -> tuple[dict[str, Statement], dict[str, str]]:
     file = Path(module).with_suffix(".sql")
-    shared = [path for folder in reversed(file.parents) if (path := folder / "parts.sql").exists()]
+    packages = [*takewhile(lambda folder: (folder / "__init__.py").exists(), file.parents)]  # and no folder of others
+    shared = [path for folder in reversed(packages) if (path := folder / "parts.sql").exists()]
     statements, parts = dict[str, Statement](), dict[str, str]()
     for path in (*shared, file):
         _, *sections = _TITLE.split(path.read_text(encoding="utf-8"))

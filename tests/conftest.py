@@ -10,7 +10,6 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 _DIRECTORY = Path(tempfile.mkdtemp(prefix="leadwire-test-"))
 _DIRECTORY.chmod(0o711)  # as root the servers run as `nobody`
@@ -71,8 +70,8 @@ passwords.outdated = passwords._hasher.check_needs_rehash  # type: ignore[misc]
 txt_records._PATIENCE = 0.05  # type: ignore[misc]  # where nobody is; `resolver` has more
 
 
-_SHARED: dict[str, Any] = {}
-"""The loop and the pool of all tests of this process, once they are there."""
+_LOOPS: list[asyncio.AbstractEventLoop] = []
+"""That of all tests of this process, once it is there."""
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -112,8 +111,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_exception_interact(call: pytest.CallInfo[object], report: pytest.TestReport) -> None:
     """Say where everything waits when a test was stopped by its time limit."""
-    if call.excinfo and "pytest-timeout" in str(call.excinfo.value) and "loop" in _SHARED:
-        report.sections.append(("Where each task waits", left.waits(_SHARED["loop"])))
+    if call.excinfo and "pytest-timeout" in str(call.excinfo.value) and _LOOPS:
+        report.sections.append(("Where each task waits", left.waits(_LOOPS[0])))
 
 
 @pytest.fixture(scope="session")
@@ -146,7 +145,7 @@ async def connected(servers: Services) -> AsyncIterator[None]:
         f" AS $$ BEGIN {deletes}; END $$"
     )
     redis_pool.connect(f"{servers.redis_url}&socket_connect_timeout=60")  # a busy machine may stop us for seconds
-    _SHARED.update(loop=asyncio.get_running_loop(), pool=left.pool_of(db.DB))
+    _LOOPS.append(asyncio.get_running_loop())
     asgi.app()  # now, before a test can change the settings it is made from
     yield
     await redis_pool.close()
@@ -167,7 +166,7 @@ async def database(connected: None) -> AsyncIterator[None]:
         if collected._due:
             collected._due.cancel()
             collected._due = None
-    await left.restore(db.DB, _SHARED["pool"])
+    await left.ended(db.DB)
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads._known.clear()

@@ -45,8 +45,11 @@ async def written() -> None:
         await asyncio.wait(tasks, timeout=60)
 
 
-async def restore(engine: Engine, before: dict[str, Any]) -> None:
-    """End a test that its time limit has stopped amid a wait, and give the engine the pool that all tests share.
+_POOL: dict[str, Any] = {}
+
+
+async def ended(engine: Engine) -> None:
+    """End a test that its time limit has stopped amid a wait, and give the engine back the pool that it had before.
 
     Such a test is still a task of the loop, and its blocks have not ended: without this all that follow fail.
     """
@@ -57,13 +60,10 @@ async def restore(engine: Engine, before: dict[str, Any]) -> None:
         task.cancel()
     if stopped:
         await asyncio.wait(stopped, timeout=60)
-    for name, value in before.items():
-        setattr(engine, name, value)
-
-
-def pool_of(engine: Engine) -> dict[str, Any]:
-    """What `restore` gives back."""
-    return {name: getattr(engine, name) for name in ("pool", "connections", "config", "role")}
+        for name, value in _POOL.items():
+            setattr(engine, name, value)
+    else:
+        _POOL.update({name: getattr(engine, name) for name in ("pool", "connections", "config", "role")})
 
 
 def waits(loop: asyncio.AbstractEventLoop) -> str:

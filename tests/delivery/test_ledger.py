@@ -9,6 +9,7 @@ from leadwire.delivery import streams
 from leadwire.delivery.monitoring import invariants, ledger
 from leadwire.infrastructure import db, redis_pool, settings
 from tests import jobs
+from tests.delivery.elsewhere import moved_to
 
 SILENCE = redis_pool._ONE_TIMES["socket_timeout"]  # seconds until a Redis that does not answer is given up
 
@@ -85,11 +86,8 @@ async def test_what_the_version_before_has_asked_for_is_made(check):
 @pytest.fixture
 async def relay_pool(redis, servers):
     """The connections that a relay has, where a transaction may idle for some seconds only."""
-    await db.close_pool()
-    await db.open_pool(servers.database_url, 2, role="engine", indexes_only=True)
-    yield
-    await db.close_pool()
-    await db.open_pool(f"{servers.database_url}&search_path=public,test_clock,pg_catalog", 10)
+    async with moved_to(servers.database_url, "engine", restarted=False):
+        yield
 
 
 async def test_a_redis_that_does_not_answer_keeps_no_check_from_its_end(relay_pool, redis, monkeypatch):

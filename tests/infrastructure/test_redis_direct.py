@@ -72,7 +72,9 @@ async def test_a_connection_that_ends_is_an_error_once(redis, waiting):
 
 async def test_an_answer_that_does_not_come_is_late(servers, redis, stream):
     await redis.xgroup_create(stream, "readers", mkstream=True)
-    hasty = redis_pool.create_client(f"{servers.redis_url}&socket_timeout=0.01")
+    hasty = redis_pool.create_client(f"{servers.redis_url}&socket_timeout=60")
+    await hasty.xreadgroup("readers", "one", {stream: ">"}, block=1)  # connected, however long that takes
+    hasty._kept[0]._connection.socket_timeout = 0.01
     with pytest.raises(Late):
         await hasty.xreadgroup("readers", "one", {stream: ">"}, block=0)
     await hasty.aclose()

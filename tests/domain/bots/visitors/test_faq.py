@@ -9,6 +9,7 @@ from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.visitors import faq
 from leadwire.domain.bots.visitors.faq import Question
 from leadwire.infrastructure import clock, db, settings
+from tests.delivery.elsewhere import moved_to
 from tests.domain.bots.conftest import Visitor, published
 from tests.plans.explained import explained
 
@@ -60,11 +61,8 @@ async def test_another_workspace_or_bot_knows_nothing_of_it(workspace, taught):
 @pytest.fixture
 async def api_pool(workspace, bot, servers):
     """The connections that the API has, which keep one plan for each statement."""
-    await db.close_pool()
-    await db.open_pool(servers.database_url, 2, role="engine")
-    yield
-    await db.close_pool()
-    await db.open_pool(f"{servers.database_url}&search_path=public,test_clock,pg_catalog", 10)
+    async with moved_to(servers.database_url, "engine", restarted=False):
+        yield
 
 
 async def test_a_message_of_many_words_is_looked_up_with_few(workspace, bot, api_pool):

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from leadwire.domain.conversations.schema import ConversationNotFound
+from leadwire.domain.leads.schema import TEXTS
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import Statement, named, parts, sql
 from leadwire.infrastructure.ids import is_id
@@ -104,7 +105,7 @@ async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:
             continue
         statement = _statement(place, filters, longest=wanted.longest, most=most)
         now = {"now": clock.now()} if "now" in statement.names else {}
-        rows = await statement.rows(**values, **now)
+        rows = await statement.rows(**values, **now, texts=list(TEXTS))
         places[place] = rows
         more[place] = min(rows[0]["total"] - len(rows), COUNTED) if rows else 0
     ids = {row["id"] for place, rows in places.items() if place != "mentions" for row in rows}

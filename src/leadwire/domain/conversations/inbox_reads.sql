@@ -30,7 +30,7 @@ ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1)
 SELECT c.place, c.total, c.id, c.bot_id, coalesce((SELECT coalesce(l.name, l.email) FROM lead l WHERE l.id = c.lead_id),
         c.visitor_name, c.visitor_email) AS name,
     c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, c.snoozed_until, c.end_due_at, c.tags,
-    left(coalesce({words} AND coalesce(m.answers, '') <> ALL ('{name,email,phone,company}') {latest},
+    left(coalesce({words} AND coalesce(m.answers, '') <> ALL (:texts::text[]) {latest},
         {words} {latest}), 160) AS words,
     last.created_at AS last_at, {waits_since} AS waits_since, c.source_url, c.timezone,
     r.mentioned_at IS NOT NULL AS mentioned, c.status,

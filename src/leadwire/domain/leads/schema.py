@@ -1,7 +1,7 @@
 """The lead, in the one shape that /v1, webhooks and the web area share."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
@@ -121,8 +121,15 @@ class LeadPatch(Struct, forbid_unknown_fields=True, omit_defaults=True):
         return msgspec.structs.replace(lead, **values)
 
 
+def _length(field: str) -> int:
+    told, *_ = get_args(get_type_hints(LeadPatch, include_extras=True)[field])
+    return int(get_args(told)[1].max_length)
+
+
 TEXTS: Final = tuple(name for name in LeadPatch.__struct_fields__ if name not in ("score", "custom_fields"))
 """The attributes that people and bots give as a text, or that are null."""
+LENGTHS: Final = {field: _length(field) for field in TEXTS}
+"""The most characters of each."""
 _PLAIN: Final = (*TEXTS, "score")
 
 

@@ -12,7 +12,7 @@ from leadwire.domain.bots.flow import expressions, inputs, nodes
 from leadwire.domain.bots.flow.nodes import AnyNode, Input, Op
 from leadwire.domain.bots.flow.parse import LARGEST, parse
 from leadwire.domain.conversations.schema import MAX_TEXT
-from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
+from leadwire.domain.leads.schema import LENGTHS, MAX_CUSTOM_FIELDS
 from leadwire.interfaces.web import step_labels
 from tests.domain.bots import flow_words
 
@@ -84,7 +84,7 @@ def test_the_help_of_the_editor_has_every_table():
         f"{MAX_TEXT} characters",
         f"shortened to {expressions._LONGEST} characters",
         f"{inputs._LONGEST} characters",
-        "saved to " + ", ".join(f"`{field}` {most}" for field, most in inputs._LENGTHS.items()),
+        "saved to " + ", ".join(f"`{field}` {most}" for field, most in LENGTHS.items()),
         *(
             f"`{get_args(name)[1].pattern.removeprefix('^').removesuffix(chr(92) + 'Z')}`"
             for name in (nodes.NodeId, nodes.Variable)

@@ -12,7 +12,7 @@ import msgspec
 from leadwire.domain.bots.flow import attachments, hours
 from leadwire.domain.bots.flow.expressions import DERIVED, ORDERS, names_in
 from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Branch, Condition, End, Flow, Handoff, Say, Score
-from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
+from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS, TEXTS
 
 
 class FlowError(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -97,7 +97,7 @@ def _input(node: AnyNode) -> Iterator[_Fault]:
         yield "options", "Two answers are the same.", "options"
     if node.save_to in ("email", "phone") and node.input != node.save_to:
         yield "save_to", f"Only an answer of the kind {node.save_to} can be saved as {node.save_to}.", "save_to"
-    if node.save_to in ("name", "company") and node.input not in ("text", "choice"):
+    elif node.save_to in TEXTS and node.input not in (node.save_to, "text", "choice"):
         yield "save_to", f"A {node.save_to} is a text, not a {node.input}.", "save_to"
     if (node.min is not None or node.max is not None) and node.input != "number":
         yield (

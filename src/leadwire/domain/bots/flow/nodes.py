@@ -8,13 +8,15 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
+from leadwire.domain.leads.schema import TEXTS
+
 MAX_NODES: Final = 300
 _LINE: Final = r"^[^\x00-\x1f\x7f]*\Z"
 
 NodeId = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,47}\Z")]
 Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*\Z")]
 Label = Annotated[str, Meta(min_length=1, max_length=200, pattern=_LINE)]
-SaveTo = Annotated[str, Meta(pattern=r"^(email|name|phone|company|custom_fields\.[a-z][a-z0-9_]{0,63})\Z")]
+SaveTo = Annotated[str, Meta(pattern=rf"^({'|'.join(TEXTS)}|custom_fields\.[a-z][a-z0-9_]{{0,63}})\Z")]
 Points = Annotated[int, Meta(ge=-100, le=100)]
 Date = Annotated[str, Meta(max_length=20)]
 Address = Annotated[str, Meta(min_length=1, max_length=500)]

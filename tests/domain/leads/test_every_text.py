@@ -1,0 +1,60 @@
+"""Each text of a lead is stored, wherever it comes from, and has one limit."""
+
+import pytest
+
+from leadwire.domain.leads import changes, reads
+from leadwire.domain.leads.schema import LENGTHS, TEXTS, LeadPatch
+from leadwire.interfaces.web import step_labels
+from tests import make
+from tests.domain.bots.conftest import Visitor, published
+
+VALUES = {"email": "ada@example.com", "phone": "+442079460000"}
+FLOW = """
+format = 1
+start = "email"
+
+[[nodes]]
+type = "ask"
+id = "email"
+text = "Your e-mail?"
+input = "email"
+save_to = "email"
+next = "more"
+
+[[nodes]]
+type = "ask"
+id = "more"
+text = "And what else?"
+input = "text"
+save_to = "{field}"
+max_retries = 3
+next = "bye"
+
+[[nodes]]
+type = "end"
+id = "bye"
+text = "Bye."
+"""
+
+
+@pytest.mark.parametrize("field", TEXTS)
+async def test_a_change_is_stored(workspace, bot, field):
+    lead = await make.lead(workspace, bot)
+    value = VALUES.get(field, "Engineer")
+    await changes.update(workspace, lead.id, LeadPatch(**{field: value}), unchanged={})
+    assert getattr((await reads.stored(workspace, lead.id)).lead, field) == value
+
+
+@pytest.mark.parametrize("field", [name for name in TEXTS if name not in VALUES])
+async def test_what_a_visitor_says_is_stored(workspace, field):
+    visitor = Visitor(await published(workspace, FLOW.format(field=field)))
+    await visitor.says("ada@example.com")
+    await visitor.says("x" * (LENGTHS[field] + 1))
+    await visitor.says("Engineer")
+    lead_id = (await visitor.visit()).lead_id
+    assert getattr((await reads.stored(workspace, lead_id)).lead, field) == "Engineer"
+
+
+@pytest.mark.parametrize("field", TEXTS)
+def test_a_bot_can_be_told_to_ask_for_it(field):
+    assert field in step_labels.SAVED

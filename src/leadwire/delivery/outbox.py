@@ -17,7 +17,7 @@ import msgspec
 from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.delivery import envelope, metrics, wakes
+from leadwire.delivery import envelope, long_polls, metrics
 from leadwire.delivery.envelope import EventKind, NamedKind, Unsent
 from leadwire.delivery.streams import Key, push
 from leadwire.delivery.table import ANEW, POSITION
@@ -200,7 +200,7 @@ def _announce(event: Event, row: Row, start: float) -> None:
         db.after_commit(push.wake_relay)
     db.after_commit(functools.partial(metrics.committed, event.kind, start, relayed=not row["left_to_relay"]))
     db.after_commit(functools.partial(telemetry.recorded, event.workspace, row["id"]))
-    db.after_commit(functools.partial(wakes.wake, event.workspace, event.kind))
+    db.after_commit(functools.partial(long_polls.wake, event.workspace, event.kind))
 
 
 @functools.cache  # one for each change that exists in the code

@@ -8,7 +8,7 @@ from typing import Final
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.app import create_app
-from leadwire.delivery import wakes
+from leadwire.delivery import long_polls
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub
@@ -46,5 +46,5 @@ async def _leave(stop: asyncio.Event, seconds: float, over: asyncio.Event) -> No
     await stop.wait()
     await asyncio.sleep(seconds)
     pubsub.hub.leave()
-    wakes.wake_all()  # before the server waits for its connections: an open stream would keep it
+    long_polls.wake_all()  # before the server waits for its connections: an open stream would keep it
     over.set()

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire.delivery import wakes
+from leadwire.delivery import long_polls
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.relay import partitions
 from leadwire.domain.accounts import changes as accounts
@@ -26,7 +26,7 @@ def nobody_waits():
     reads._waiting.clear()
     yield
     assert not reads._waiting
-    assert not wakes._state.waiting
+    assert not long_polls._state.waiting
 
 
 async def page(client, query="", status=200):
@@ -178,7 +178,7 @@ async def test_another_process_wakes_it(client, workspace, bot, redis, monkeypat
     monkeypatch.setattr(reads, "_SOON", 600.0)
     asked = asyncio.create_task(page(client, "types=lead.created&wait=30"))
     await waiting()
-    monkeypatch.setattr(wakes, "wake", lambda *_: None)  # as if it were recorded elsewhere
+    monkeypatch.setattr(long_polls, "wake", lambda *_: None)  # as if it were recorded elsewhere
     await make.lead(workspace, bot)
     await settled()
 
@@ -284,7 +284,7 @@ async def test_a_process_that_stops_keeps_nobody_waiting(client, monkeypatch):
 
 
 async def _woken(asked) -> bool:
-    wakes.wake_all()
+    long_polls.wake_all()
     return asked.done()
 
 

@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from leadwire.delivery import pull, wakes
+from leadwire.delivery import long_polls, pull
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.leads import changes as leads
@@ -135,8 +135,8 @@ async def test_what_is_due_wakes_who_waits(asking, workspace, bot, wire, puller,
 async def test_another_process_wakes_it(asking, workspace, bot, wire, puller, redis, monkeypatch):  # noqa: F811
     monkeypatch.setattr(receivers, "_LOOK", 600.0)
     waiting = asyncio.create_task(fetched(asking, "wait=30"))
-    await eventually(lambda: wakes.count(puller.id))
-    monkeypatch.setattr(wakes, "_wake_here", lambda _: None)  # as if the relay were elsewhere
+    await eventually(lambda: long_polls.count(puller.id))
+    monkeypatch.setattr(long_polls, "_wake_here", lambda _: None)  # as if the relay were elsewhere
     await people(workspace, bot, 1)
     await wire.relay()
     monkeypatch.undo()
@@ -162,7 +162,7 @@ async def test_a_retry_is_waited_for(workspace, bot, wire, puller, db_clock):  #
 
 async def test_so_many_fetches_of_an_endpoint_wait_and_no_more(asking, workspace, bot, wire, puller):  # noqa: F811
     waiting = [asyncio.create_task(fetched(asking, "wait=30")) for _ in range(receivers.MOST_WAITING)]
-    await eventually(lambda: wakes.count(puller.id) == receivers.MOST_WAITING)
+    await eventually(lambda: long_polls.count(puller.id) == receivers.MOST_WAITING)
     answer = await asking.post("/receiver/v1/fetch?wait=1")
     assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (429, "too_many_waiting", "1")
     assert (await fetched(asking))["deliveries"] == []
@@ -172,7 +172,7 @@ async def test_so_many_fetches_of_an_endpoint_wait_and_no_more(asking, workspace
     for one in waiting:
         one.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    assert not wakes.count(puller.id)
+    assert not long_polls.count(puller.id)
 
 
 async def test_a_caller_that_goes_away_frees_its_place(asking, puller, monkeypatch):  # noqa: F811
@@ -180,10 +180,10 @@ async def test_a_caller_that_goes_away_frees_its_place(asking, puller, monkeypat
     receiver = Receiver(puller.id, puller.receiver.workspace, fetches=True)
     gone = asyncio.get_running_loop().create_future()
     waiting = asyncio.create_task(receivers.wait(receiver, 600, gone, lambda: False))
-    await eventually(lambda: wakes.count(puller.id))
+    await eventually(lambda: long_polls.count(puller.id))
     gone.set_result(None)
     await waiting
-    assert not wakes.count(puller.id)
+    assert not long_polls.count(puller.id)
 
 
 async def test_what_a_fetch_waits_is_not_counted_as_slowness(asking, monkeypatch):

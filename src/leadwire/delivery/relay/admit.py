@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from leadwire.delivery import wakes
+from leadwire.delivery import long_polls
 from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, settings
@@ -52,7 +52,7 @@ async def admit(batch: int = BATCH, front: Front[datetime] | None = None, woken:
             rows = await _ADMIT.rows(ids=due, share=share, new_host_rate=rate) if due else []
         for event_id, endpoint_id, attempts in rows:
             if event_id is None:
-                wakes.wake(endpoint_id)
+                long_polls.wake(endpoint_id)
             else:
                 keys.append(Key(event_id, endpoint_id, attempts))
         _failing.succeeded(due)

@@ -8,7 +8,7 @@ Where all fail, the workspace rests.
 
 from typing import Final, NamedTuple
 
-from leadwire.delivery import metrics, wakes
+from leadwire.delivery import long_polls, metrics
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
@@ -95,7 +95,7 @@ async def fan_out(
     waiting = [row["endpoint_id"] for row in new if row["state"] == "waiting"]
     for row in new:
         if row["test"] and row["state"] == "waiting":  # for a receiver that fetches, perhaps of a disabled endpoint
-            wakes.wake(row["endpoint_id"])
+            long_polls.wake(row["endpoint_id"])
     return FanOut(len(ages), keys, len(waiting), set(waiting), busy[-1] if len(busy) == _WORKSPACES else "")
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct, structs
 
 from leadwire.delivery import feed as events
-from leadwire.delivery import wakes
+from leadwire.delivery import long_polls
 from leadwire.delivery.envelope import KINDS
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.queries import Limit
@@ -88,7 +88,7 @@ async def page(workspace: str, key_id: str, query: FeedQuery, over: Callable[[],
     after = "" if query.cursor == cursors.FIRST else query.cursor
     batch = await _read(workspace, after, query.kinds, query.limit + 1)
     if not batch.events and query.wait:
-        with _place(key_id), wakes.waiting(workspace, query.kinds) as woken:
+        with _place(key_id), long_polls.waiting(workspace, query.kinds) as woken:
             batch = await _wait(workspace, after, query, woken, over)
     listed = [_event(event) for event in batch.events[: query.limit]]
     following = listed[-1].id if listed else query.cursor

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct, structs
 
-from leadwire.delivery import checkpoints, pull, signing, wakes
+from leadwire.delivery import checkpoints, long_polls, pull, signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, redrives, rotation
@@ -138,8 +138,8 @@ async def wait(receiver: Receiver, seconds: float, gone: asyncio.Future[None], o
         raise Conflict("Leadwire sends to this endpoint: its receiver fetches nothing.", code="not_fetched")
     now = asyncio.get_running_loop().time
     end = now() + seconds
-    with wakes.waiting(receiver.endpoint_id) as woken:
-        if seconds and wakes.count(receiver.endpoint_id) > MOST_WAITING:
+    with long_polls.waiting(receiver.endpoint_id) as woken:
+        if seconds and long_polls.count(receiver.endpoint_id) > MOST_WAITING:
             message = f"At most {MOST_WAITING} fetches of an endpoint wait at a time."
             raise RateLimited(message, code="too_many_waiting", headers={"Retry-After": "1"})
         gone.add_done_callback(lambda _: woken.set())

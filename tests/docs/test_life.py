@@ -7,7 +7,7 @@ import pytest
 from tests.docs.commands import ROOT
 
 PAGE = (ROOT / "src" / "leadwire" / "docs" / "architecture.md").read_text()
-_STOP = re.compile(r"^(?:In (`\w+`|any process):\n\n)?- `([\w/]+\.py)::(\w+)`", re.MULTILINE)
+_STOP = re.compile(r"^(?:In (`\w+`|any process)[^:\n]*:\n\n)?- `([\w/]+\.py)::(\w+)`", re.MULTILINE)
 WALKS = {
     title: stops
     for title, text in re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", PAGE)

@@ -27,7 +27,18 @@ class JSONPath(Column):
 
 
 class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
-    """A customer's URL and what it subscribes to. Made disabled; disabled by the system only with a reason."""
+    """A customer's URL and what it subscribes to. Made disabled; disabled by the system only with a reason.
+
+    How it takes deliveries is said by the first of these that holds:
+
+    - not `enabled`: none but tests
+    - `paused_until` is infinity: none, as its workspace is suspended
+    - `paused_until` is later than now: none, as its receiver asked for a pause
+    - `new_host`: few, at a rate that all endpoints of the workspace at that host share, until one has answered a 2xx
+    - `open`: a change queues its deliveries itself
+    - `due_at` is infinity: none waits, or its receiver fetches what waits; whoever adds one wakes it
+    - `due_at` is a time: they wait, and admission looks at it then
+    """
 
     declared = Declared(
         line="endpoint", fenced=False, by_hand="deletion",

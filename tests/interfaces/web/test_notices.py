@@ -49,7 +49,7 @@ async def test_each_role_begins_with_what_concerns_it(workspace, role):
 
 async def test_a_choice_is_kept_and_audited_and_nobody_elses(admin, agent):
     await admin.open("/account")
-    boxes = "endpoints dead_letters waiting mentions"
+    boxes = "kind endpoints dead_letters waiting mentions"
     assert f'name="boxes" value="{boxes}"' in await admin.open("/account")
     page = await admin.fill("/account/notices", boxes=boxes, kind=["waiting", "endpoints"])
     assert "Your choice of mails is saved." in page
@@ -62,8 +62,11 @@ async def test_a_choice_is_kept_and_audited_and_nobody_elses(admin, agent):
 
 async def test_a_kind_for_which_the_page_had_no_box_is_as_it_was(admin):
     await admin.open("/account")
-    page = await admin.fill("/account/notices", boxes="endpoints waiting", kind="waiting")
+    page = await admin.fill("/account/notices", boxes="kind endpoints waiting", kind="waiting")
     assert ticked(page) == ["dead_letters", "waiting", "mentions"]
+    assert ticked(await admin.fill("/account/notices", kind="waiting")) == ["waiting"], "a page that lists no boxes"
+    told = await db.rows("SELECT detail FROM audit_entry WHERE action = 'user.notices_changed' ORDER BY id")
+    assert [row[0] for row in told] == ["waiting dead_letters mentions", "waiting"]
 
 
 async def test_a_kind_that_is_none_is_refused(admin):

@@ -69,8 +69,11 @@ async def test_a_provider_is_set_up_and_signs_somebody_in(admin, stranger, liar)
     page = await admin.fill(f"/single-sign-on/{provider}", **{**GIVEN, "client_secret": "", "name": "Acme"})
     assert secret_box.get().open(await db.value("SELECT client_secret FROM identity_provider"), place) == SECRET
     assert await noted("sso.provider_changed") == [(await noted("sso.provider_changed"))[0], "name: Acme ID -> Acme"]
+    for ticked in ({"trusts_email": "on"}, {}):
+        await admin.fill(f"/single-sign-on/{provider}", **GIVEN | {"client_secret": "", "name": "Acme"} | ticked)
+        assert await db.value("SELECT trusts_email FROM identity_provider") is bool(ticked)
     await admin.fill(f"/single-sign-on/{provider}", name="Acme again")
-    assert (await noted("sso.provider_changed"))[2:] == ["name: Acme -> Acme again"], (
+    assert (await noted("sso.provider_changed"))[4:] == ["name: Acme -> Acme again"], (
         "what a form from before an upgrade lacks is as it was"
     )
 

@@ -128,7 +128,7 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
     made = await endpoint(workspace, receiver.url)
     await admin.open(f"/webhooks/{made.id}")
     form = {"url": receiver.url, "event": ["lead.deleted"], "ordered": "on", "numbered": "on", "rate_limit": "60"}
-    form |= {"auto_redrive": "on", "boxes": "lead.created lead.deleted ordered numbered auto_redrive"}
+    form |= {"auto_redrive": "on", "boxes": "event lead.created lead.deleted ordered numbered auto_redrive"}
     await admin.fill(f"/webhooks/{made.id}/settings", **form)
     await admin.fill(f"/webhooks/{made.id}/headers", headers="X-Token: sesame-77\nX-Other: d: e")
     kept = await changes.reads.endpoint(workspace, made.id)
@@ -141,10 +141,12 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
         ["X-Token", "X-Other"],
     )
     await changes.configure(workspace, made.id, EndpointChange(events=["lead.deleted", "message.sent"]))
-    old = {"url": receiver.url, "event": ["lead.created"], "boxes": ["lead.created lead.deleted", "ordered"]}
+    old = {"url": receiver.url, "event": ["lead.created"], "boxes": ["event lead.created lead.deleted", "ordered"]}
     await admin.fill(f"/webhooks/{made.id}/settings", **old)
     kept = await changes.reads.endpoint(workspace, made.id)
     assert kept.events == ["lead.created", "message.sent"]
+    await admin.fill(f"/webhooks/{made.id}/settings", url=receiver.url, event="lead.created", boxes="ordered")
+    assert (await changes.reads.endpoint(workspace, made.id)).events == ["lead.created"], "a page that lists no events"
     assert (kept.ordered, kept.numbered, kept.auto_redrive, kept.rate_limit) == (False, True, True, 60), (
         "what a form from before an upgrade lacks is as it was"
     )

@@ -47,8 +47,12 @@ class Form:
         return {name: read(name) for name in names if self.has(name)}
 
     def chosen(self, name: str, before: Iterable[str]) -> list[str]:
-        """The values of the ticked boxes that share a name, and those of `before` for which the form has no box."""
-        return self.all(name) + [value for value in before if value not in self._boxes()]
+        """The values of the ticked boxes that share a name, and those of `before` for which the form has no box. A page
+        from before such boxes were listed, with their name first, had all that there were.
+        """
+        boxes = self._boxes()
+        kept = [value for value in before if value not in boxes] if name in boxes else []
+        return list(dict.fromkeys([*self.all(name), *kept]))
 
     def _boxes(self) -> list[str]:
         return " ".join(self.all("boxes")).split()

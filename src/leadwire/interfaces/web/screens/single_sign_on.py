@@ -3,6 +3,7 @@
 from typing import Final
 
 from litestar import HttpMethod, Response, route
+from msgspec import UNSET
 
 from leadwire.domain.accounts.domains import changes as domain_changes
 from leadwire.domain.accounts.domains import reads as domains
@@ -162,7 +163,7 @@ async def configure(context: PageContext, provider_id: str) -> str:
     setup = changes.Setup(
         **form.given(form.text, "name", "client_id", "role_claim"),
         **form.given(form.raw, "client_secret"),
-        **form.given(form.on, "trusts_email"),
+        trusts_email=form.on("trusts_email") if form.has("domains") else UNSET,  # every page with one has had both
         **form.given(lambda name: form.text(name).replace(",", " ").split(), "domains"),
         **form.given(lambda name: changes.roles(form.text(name)), "roles"),
         **form.given(

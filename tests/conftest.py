@@ -109,10 +109,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = itertools.chain(*shares)
 
 
-def pytest_exception_interact(call: pytest.CallInfo[object], report: pytest.TestReport) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
     """Say where everything waits when a test was stopped by its time limit."""
+    report = yield
     if call.excinfo and "pytest-timeout" in str(call.excinfo.value) and _LOOPS:
         report.sections.append(("Where each task waits", left.waits(_LOOPS[0])))
+    return report
 
 
 @pytest.fixture(scope="session")

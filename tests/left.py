@@ -53,9 +53,8 @@ async def ended(engine: Engine) -> None:
 
     Such a test is still a task of the loop, and its blocks have not ended: without this all that follow fail.
     """
-    stopped = {
-        task for task in asyncio.all_tasks() - {asyncio.current_task()} if task.get_coro().__name__[:5] == "test_"
-    }
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    stopped = {task for task in others if getattr(task.get_coro(), "__name__", "").startswith("test_")}
     for task in stopped:
         task.cancel()
     if stopped:

@@ -29,12 +29,17 @@ async def use_transactions(count: int) -> None:
 
 @asynccontextmanager
 async def moved_to(
-    url: str, role: db.Role = "maintenance", *, restarted: bool = True, connections: int = 4
+    url: str,
+    role: db.Role = "maintenance",
+    *,
+    restarted: bool = True,
+    connections: int = 4,
+    indexes_only: bool = False,
 ) -> AsyncIterator[None]:
     """The pool of this process leads to another server until the end of the block, `restarted` or not."""
     kept = DB.pool, DB.connections, DB.config, DB.role
     DB.pool = None
-    await db.open_pool(url, connections, role=role)
+    await db.open_pool(url, connections, role=role, indexes_only=indexes_only)
     try:
         if restarted:
             await epochs.note()

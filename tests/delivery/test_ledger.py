@@ -86,7 +86,7 @@ async def test_what_the_version_before_has_asked_for_is_made(check):
 @pytest.fixture
 async def relay_pool(redis, servers):
     """The connections that a relay has, where a transaction may idle for some seconds only."""
-    async with moved_to(servers.database_url, "engine", restarted=False):
+    async with moved_to(servers.database_url, "engine", restarted=False, connections=2, indexes_only=True):
         yield
 
 

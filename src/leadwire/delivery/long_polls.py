@@ -1,5 +1,5 @@
-"""Requests that wait for the next event of a workspace, or delivery of an endpoint: a commit wakes them, wherever they
-are.
+"""Requests that wait for the next event of a workspace, or delivery of an endpoint: a commit wakes them, in whichever
+process they wait.
 
 Redis is told the id and the kind, nothing else. A wake-up that is lost costs time, never an event: whoever waits
 looks at intervals as well. A process listens only while somebody waits in it, and for a minute longer.

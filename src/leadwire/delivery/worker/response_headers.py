@@ -1,4 +1,4 @@
-"""What is kept of a receiver's response headers, for people: bounded, and without what is a secret of its. Pure."""
+"""What is kept of a receiver's response headers, for people: bounded, and without its secrets. Pure."""
 
 import re
 from collections.abc import Iterable

@@ -85,7 +85,7 @@ def parts(module: str) -> dict[str, str]:
 @functools.cache
 def _read(module: str) -> tuple[dict[str, Statement], dict[str, str]]:
     file = Path(module).with_suffix(".sql")
-    packages = [*takewhile(lambda folder: (folder / "__init__.py").exists(), file.parents)]  # and no folder of others
+    packages = [*takewhile(lambda folder: (folder / "__init__.py").exists(), file.parents)]  # none around them
     shared = [path for folder in reversed(packages) if (path := folder / "parts.sql").exists()]
     statements, parts = dict[str, Statement](), dict[str, str]()
     for path in (*shared, file):

@@ -12,6 +12,7 @@ _COPIED: Final = 2**22  # bytes a second of a table that is copied in batches; t
 
 
 async def shown() -> Result:
+    """The plan as text, and as JSON."""
     planned, sizes = await plan.plan()
     if not planned:
         return Result({"migrations": [], "sizes": {}}, "nothing to do")

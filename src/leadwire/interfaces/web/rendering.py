@@ -11,6 +11,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup, escape
 
+from leadwire.domain.bots.builder import variables
 from leadwire.domain.bots.look import LANGUAGES
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import catalog, explain, samples
@@ -81,6 +82,7 @@ def environment() -> jinja2.Environment:
     jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, due, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
     others = (catalog.briefly, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
+    jinja.tests["question"] = variables.is_question
     jinja.filters |= {function.__name__: function for function in (*filters, *others)}
     parts = vars(jinja.get_template("parts.html").module)
     jinja.globals |= {name: macro for name, macro in parts.items() if isinstance(macro, jinja2.runtime.Macro)}

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec import structs
+
 from leadwire.domain.bots.builder import fields
 from leadwire.domain.bots.builder.fields import Step
 from leadwire.domain.bots.flow.expressions import ORDERS
-from leadwire.domain.bots.flow.nodes import QUESTIONS
+from leadwire.domain.bots.flow.nodes import KINDS, QUESTIONS
 
 _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 _SAME_INPUT: Final = ("email", "phone")
@@ -66,7 +68,7 @@ def _conditions(value: Any) -> Iterator[Step]:
 
 def type_values(steps: Sequence[Step], new: Step) -> None:
     """Give what conditions compare with the type that their variable and operator ask for."""
-    numbers = {name(step) for step in steps if step.get("input") == "number"} | set(_NUMBERS)
+    numbers = {name(step) for step in steps if is_question(step) and _input(step) == "number"} | set(_NUMBERS)
     for condition in _conditions([value for value in new.values() if isinstance(value, list | dict)]):
         op, value = condition.get("op"), condition.get("value")
         if op == "in" and isinstance(value, str):
@@ -77,6 +79,12 @@ def type_values(steps: Sequence[Step], new: Step) -> None:
             condition["value"] = value[0] if value else ""
         elif isinstance(value, str):
             condition["value"] = _typed(value, condition, numbers)
+
+
+def _input(step: Step) -> Any:
+    """What a question accepts; where it does not say, what its kind does."""
+    usual = {field.name: field.default for field in structs.fields(KINDS[step["type"]])}
+    return step.get("input", usual["input"])
 
 
 def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float | bool:

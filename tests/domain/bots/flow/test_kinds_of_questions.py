@@ -43,3 +43,12 @@ def test_drafts_know_every_kind_of_question():
     assert not variables.is_question({"type": "say", "id": "mood"})
     assert not variables.is_question({"type": ["ask"], "id": "mood"})
     assert msgspec.json.decode(msgspec.json.encode(FLOW.nodes[0]))["type"] == "scale"
+
+
+def test_its_answer_is_compared_as_what_its_kind_accepts(monkeypatch):
+    monkeypatch.setattr(variables, "KINDS", {"scale": Scale})
+    monkeypatch.setattr(variables, "QUESTIONS", {"scale"})
+    question = {"type": "scale", "id": "mood"}
+    branch = {"type": "branch", "id": "way", "cases": [{"when": {"all": [{"var": "mood", "op": "eq", "value": "4"}]}}]}
+    variables.type_values([question, branch], branch)
+    assert branch["cases"][0]["when"]["all"][0]["value"] == 4

@@ -160,3 +160,16 @@ async def test_none_is_opened_but_for_who_wants_one(servers: Services, database:
         assert asyncio.all_tasks() == before
         assert db.DB.pool is not None
         assert db.DB.pool.get_size() == 1
+
+
+async def test_a_transaction_that_ends_while_the_pool_closes_gives_its_connection_back(
+    servers: Services, database: None
+) -> None:
+    """Else a process that stops amid a transaction never ends."""
+    async with moved_to(servers.database_url, "engine"):
+        async with db.transaction():
+            await db.rows("SELECT 1")
+            closing = asyncio.create_task(db.close_pool())
+            await asyncio.sleep(0)
+            assert db.DB.connections is None
+        await asyncio.wait_for(closing, 5)

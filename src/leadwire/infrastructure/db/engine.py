@@ -157,6 +157,8 @@ class Transaction(PostgresTransaction):
     """Releases its connection also when BEGIN, COMMIT or ROLLBACK itself fails, which Piccolo's does not."""
 
     engine: Engine
+    _from: "Pool | None" = None
+    """Where its connection is from. The engine may have left that pool by the end: it waits for us to close."""
 
     async def commit(self) -> None:
         """Raise OutcomeUnknown when the server does not answer. No limit but `hosts.watch`: it may wait for a
@@ -177,7 +179,7 @@ class Transaction(PostgresTransaction):
     async def __aenter__(self) -> PostgresTransaction:
         if self._parent is not None:
             return self._parent
-        connections = self.engine.connections
+        self._from = connections = self.engine.connections
         if connections is None:  # Piccolo's own command line: a connection for this transaction alone
             return await super().__aenter__()
         self.connection = await connections.acquire()
@@ -195,7 +197,6 @@ class Transaction(PostgresTransaction):
     ) -> bool:
         if self._parent:
             return False
-        connections = self.engine.connections
         succeeded = False
         try:
             if not (self._committed or self._rolled_back):
@@ -203,10 +204,10 @@ class Transaction(PostgresTransaction):
             succeeded = error is None
         finally:
             self.engine.current_transaction.reset(self.context)
-            if connections is None:  # closed meanwhile
+            if self._from is None:
                 await self.connection.close()
             elif succeeded:
-                connections.release(self.connection)
+                self._from.release(self.connection)
             else:
-                await connections.drop(self.connection)
+                await self._from.drop(self.connection)
         return False

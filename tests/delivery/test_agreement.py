@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from leadwire.delivery import auto_redrive, redrive, streams
+from leadwire.delivery import auto_redrive, redrive_job, streams
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.monitoring import gauges
 from leadwire.delivery.worker import claim
@@ -24,7 +24,7 @@ async def test_python_and_sql_agree_on_the_days_of_ids(database):
 
 def test_files_of_sql_have_the_limits_of_python():
     assert f"admission_window < {LARGEST_WINDOW}" in claim._CLAIM.text
-    for sending in (redrive._COUNT[False], auto_redrive._FAILED):
-        assert f"d.generation <= {redrive.TIMES}" in sending.text
+    for sending in (redrive_job._COUNT[False], auto_redrive._FAILED):
+        assert f"d.generation <= {redrive_job.TIMES}" in sending.text
     counted = gauges.STATEMENTS["counts"].text + gauges.STATEMENTS["overdue"].text
     assert set(re.findall(r"LIMIT (\d{2,})", counted)) == {str(gauges.CAPPED)}

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire.delivery import auto_redrive, pull, redrive
-from leadwire.delivery.monitoring import invariants
+from leadwire.delivery import auto_redrive, pull, redrive_job
+from leadwire.delivery.monitoring import ledger
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
@@ -65,7 +65,7 @@ def probes() -> float:
 
 
 async def balanced(wire) -> list[str]:
-    checks, _ = await invariants.check(None, wire.settings)
+    checks, _ = await ledger.check(None, wire.settings)
     return [check.name for check in checks if check.broken]
 
 
@@ -181,7 +181,7 @@ async def test_one_that_is_always_refused_is_not_taken_for_a_receiver_that_is_do
         await pass_by(wire, db_clock, 120, 15)
     assert await states() == {"delivered": 8, "dead": 1}
     generation = await db.value("SELECT generation FROM every_delivery WHERE event_id = $1", oldest)
-    assert generation == redrive.TIMES + 1, "and not for ever"
+    assert generation == redrive_job.TIMES + 1, "and not for ever"
     assert await balanced(wire) == []
 
 
@@ -218,7 +218,7 @@ async def test_more_than_the_most_are_left_to_a_person(workspace, bot, wire, rec
 async def test_it_goes_at_the_pace_of_the_receiver(workspace, bot, wire, receiver, db_clock, monkeypatch):
     """What was let go is sent first: the others do not stand before new events."""
     monkeypatch.setattr(auto_redrive, "_WITHIN", 0.01)
-    monkeypatch.setattr(redrive, "_UNDER_WAY", 3)
+    monkeypatch.setattr(redrive_job, "_UNDER_WAY", 3)
     await outage(workspace, bot, wire, receiver, db_clock, 9)
     receiver.answer = 204
     await found()

@@ -6,7 +6,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from leadwire.delivery import streams
-from leadwire.delivery.monitoring import invariants
+from leadwire.delivery.monitoring import ledger
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, reads
 from leadwire.infrastructure import clock, db
@@ -22,7 +22,7 @@ async def states() -> dict[str, int]:
 
 
 async def broken(wire: Wire) -> list[str]:
-    checks, _ = await invariants.check(wire.redis, wire.settings)
+    checks, _ = await ledger.check(wire.redis, wire.settings)
     assert len(checks) == 8
     return [check.name for check in checks if check.broken]
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from leadwire.delivery.relay import admit, front
+from leadwire.delivery.relay import admit, queue_front
 from leadwire.delivery.relay.fan_out import OutboxFront, fan_out
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.claim import put_back
@@ -23,7 +23,7 @@ def later(monkeypatch):
     """Let so many seconds pass for the relay."""
 
     def pass_(seconds: float) -> None:
-        monkeypatch.setattr(front, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + seconds))
+        monkeypatch.setattr(queue_front, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + seconds))
 
     return pass_
 
@@ -57,7 +57,7 @@ async def test_what_is_put_back_waits_behind_no_front(workspace, bot, wire, rate
 
 
 async def test_an_endpoint_that_was_due_before_the_front(workspace, bot, rated, later):
-    looking = front.Front(admit.ALWAYS)
+    looking = queue_front.Front(admit.ALWAYS)
     for seconds, queued in ((0, 0), (0, 0), (6, 1)):
         later(seconds)
         assert len(await admit.admit(front=looking)) == queued

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from leadwire.delivery.endpoints import changes as rows
-from leadwire.delivery.monitoring import gauges, invariants
+from leadwire.delivery.monitoring import gauges, ledger
 from leadwire.delivery.relay.admit import admit
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
@@ -193,7 +193,7 @@ async def test_it_is_no_fault_of_the_relay(workspace, bot, wire, receiver, redis
     await people(workspace, bot, 100)
     await wire.turn()
     await db_clock.forward(120)
-    checks, _ = await invariants.check(redis, settings.get())
+    checks, _ = await ledger.check(redis, settings.get())
     assert {check.name: check.broken for check in checks if check.broken} == {}
     await gauges._ledger()
     assert shown(gauges.NEW_HOSTS) == 1

@@ -10,7 +10,7 @@ from math import inf
 import pytest
 
 from leadwire.delivery import checkpoints, pull, streams
-from leadwire.delivery.monitoring import invariants
+from leadwire.delivery.monitoring import ledger
 from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.leads import changes as leads
@@ -73,7 +73,7 @@ async def attempts():
 
 
 async def in_balance(redis):
-    checks, _ = await invariants.check(redis, settings.get())
+    checks, _ = await ledger.check(redis, settings.get())
     assert {check.name: check.broken for check in checks if check.broken} == {}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire.delivery import redrive
+from leadwire.delivery import redrive_job
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import db, ids
@@ -85,9 +85,9 @@ async def test_a_step_that_is_cut_off_is_taken_again_whole(workspace, bot, wire,
     await dead(workspace, bot, wire, receiver, 4)
     job = await redrives.start(workspace, Selection(), 1000)
     with monkeypatch.context() as patched:
-        patched.setattr(redrive._STEPPED, "text", f"{redrive._STEPPED.text} AND 1 / 0 = 1")
+        patched.setattr(redrive_job._STEPPED, "text", f"{redrive_job._STEPPED.text} AND 1 / 0 = 1")
         with pytest.raises(Exception, match="division by zero"):
-            await redrive.step(job.id)
+            await redrive_job.step(job.id)
     assert await states() == {"dead": 4}
     assert await jobs.redrive() == 4
     assert (await redrives.one(workspace, job.id)).done == 4

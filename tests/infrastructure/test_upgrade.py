@@ -13,7 +13,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from leadwire.delivery.monitoring.ledger import LedgerCheck
+from leadwire.delivery.monitoring.full_check import LedgerCheck
 from leadwire.delivery.table import EveryDelivery
 from leadwire.domain.search.table import SearchDue
 from leadwire.infrastructure import db

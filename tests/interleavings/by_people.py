@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire.delivery import auto_redrive, erase, pull, redrive
+from leadwire.delivery import auto_redrive, erase, pull, redrive_job
 from leadwire.delivery.endpoints import changes as endpoint_rows
 from leadwire.delivery.worker.quarantine import release
 from leadwire.domain.leads import changes as leads
@@ -55,19 +55,19 @@ async def auto_redrive_(case: Case) -> None:
     await db.rows("UPDATE webhook_endpoint SET failing_since = NULL WHERE id = $1", endpoint_id)
     await auto_redrive.step(endpoint_id, "1 ")
     for row in await db.rows("SELECT id FROM redrive_job WHERE died_since IS NOT NULL AND state = 'running'"):
-        await redrive.step(row["id"])
+        await redrive_job.step(row["id"])
 
 
-async def _job(case: Case, criteria: redrive.Criteria) -> None:
+async def _job(case: Case, criteria: redrive_job.Criteria) -> None:
     """A job whose step comes now, although it may have matched nothing when it was made."""
-    job = await redrive.create(criteria, 100)
-    await redrive.move(case.start.workspace, job, ["finished"], "running")
-    await redrive.step(job)
+    job = await redrive_job.create(criteria, 100)
+    await redrive_job.move(case.start.workspace, job, ["finished"], "running")
+    await redrive_job.step(job)
 
 
 @operation(OPERATIONS, "dead claimed behind before numbered_dead expired", db.Locked)
 async def redrive_job(case: Case) -> None:
-    await _job(case, redrive.Criteria(case.start.workspace, "evt_", "evt_z"))
+    await _job(case, redrive_job.Criteria(case.start.workspace, "evt_", "evt_z"))
 
 
 @operation(
@@ -75,28 +75,28 @@ async def redrive_job(case: Case) -> None:
 )
 async def replay(case: Case) -> None:
     start = case.start
-    await _job(case, redrive.Criteria(start.workspace, "evt_", "evt_z", start.endpoint_id, replay=True))
+    await _job(case, redrive_job.Criteria(start.workspace, "evt_", "evt_z", start.endpoint_id, replay=True))
 
 
 @operation(OPERATIONS, "delivered dead claimed before numbered_dead expired")
 async def resend(case: Case) -> None:
     """One event, at once."""
     start = case.start
-    span = start.event_id, redrive.after(start.event_id)
-    await redrive.create(redrive.Criteria(start.workspace, *span, start.endpoint_id, replay=True), 100)
+    span = start.event_id, redrive_job.after(start.event_id)
+    await redrive_job.create(redrive_job.Criteria(start.workspace, *span, start.endpoint_id, replay=True), 100)
 
 
 @operation(OPERATIONS, "retried waiting")
 async def retry_now(case: Case) -> None:
-    await redrive.retry_now(case.start.workspace, case.start.event_id, case.start.endpoint_id)
+    await redrive_job.retry_now(case.start.workspace, case.start.event_id, case.start.endpoint_id)
 
 
 @operation(OPERATIONS, "numbered numbered_dead")
 async def redrive_numbers(case: Case) -> None:
     start = case.start
     numbers = {"first_number": 1, "last_number": 9}
-    criteria = redrive.Criteria(start.workspace, "evt_", "evt_z", start.endpoint_id, replay=True, **numbers)
-    await redrive.create(criteria, 100)
+    criteria = redrive_job.Criteria(start.workspace, "evt_", "evt_z", start.endpoint_id, replay=True, **numbers)
+    await redrive_job.create(criteria, 100)
 
 
 @operation(

@@ -7,7 +7,7 @@ import msgspec
 
 from leadwire.delivery import pull, streams
 from leadwire.delivery.endpoints import changes as endpoint_rows
-from leadwire.delivery.monitoring import invariants
+from leadwire.delivery.monitoring import ledger
 from leadwire.delivery.worker.quarantine import release
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
@@ -79,8 +79,8 @@ def sent_twice(case: Case) -> list[str]:
 async def broken(start: Start, wire: Wire, done: frozenset[str]) -> list[str]:
     """What does not hold just now, after these operations. The ledger, too, is asked."""
     await DatabaseClock().forward(_SETTLED)
-    ledger, _ = await invariants.check(None, msgspec.structs.replace(wire.settings, retry_schedule=()))
-    found = [f"{one.broken} {one.name}" for one in ledger if one.broken and one.name != "overdue_with_room"]
+    checks, _ = await ledger.check(None, msgspec.structs.replace(wire.settings, retry_schedule=()))
+    found = [f"{one.broken} {one.name}" for one in checks if one.broken and one.name != "overdue_with_room"]
     found += [f"{tuple(row)} is recorded twice" for row in await db.rows(_DOUBLED)]
     if "erase_person" in done and "erased" not in done and await db.value(_UNSENDABLE):
         found.append("what was erased is still to be sent")

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire.delivery import pull, redrive
+from leadwire.delivery import pull, redrive_job
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.retry import NextStep
@@ -159,7 +159,8 @@ async def redriven(url: str) -> Start:
     """Dead, and sent again, while a worker sleeps that has the first generation in hand."""
     start = await overtaken(url)
     await recorded(start, "first", "http_5xx", NextStep("dead"))
-    await redrive.create(redrive.Criteria(start.workspace, start.event_id, redrive.after(start.event_id)), 100)
+    criteria = redrive_job.Criteria(start.workspace, start.event_id, redrive_job.after(start.event_id))
+    await redrive_job.create(criteria, 100)
     await admit()
     return start
 

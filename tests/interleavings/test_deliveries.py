@@ -1,6 +1,6 @@
 """Two things that are done to one delivery at once: whatever the order of their statements, it comes to one end.
 
-The race of a replay with a record is among them: without the statement `unfinished` of `delivery/redrive.sql`, the
+The race of a replay with a record is among them: without the statement `unfinished` of `delivery/redrive_job.sql`, the
 start `claimed` fails for `record_success, replay`, as the delivery is in two places.
 """
 

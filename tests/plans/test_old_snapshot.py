@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 from ops.bench.old_snapshot import Delivering, make_endpoints
 
-from leadwire.delivery.relay import front
+from leadwire.delivery.relay import queue_front
 from leadwire.infrastructure import db
 from tests.plans.explained import pages, plans_of, vacuum
 
@@ -27,7 +27,7 @@ async def test_no_statement_reads_what_was_delivered(workspace, redis, servers, 
     """Between the looks at whole queues, which come with the clock. Each window may be full, so what is queued is
     counted.
     """
-    monkeypatch.setattr(front, "_EVERY", 3600.0)
+    monkeypatch.setattr(queue_front, "_EVERY", 3600.0)
     await vacuum("delivery", "outbox", "webhook_endpoint")
     await make_endpoints(workspace, kind)
     delivering, costs = Delivering(redis, workspace, 1), []

@@ -9,7 +9,7 @@ import math
 from datetime import timedelta
 from typing import Final
 
-from leadwire.delivery import metrics, redrive
+from leadwire.delivery import metrics, redrive_job
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.streams import push
 from leadwire.infrastructure import clock, db, ids, jobs, settings, telemetry
@@ -56,7 +56,7 @@ async def step(endpoint_id: str, place: str) -> Again | None:
             return None
         if endpoint["redriving"]:
             return Again(_LOOK, place)
-        await redrive.once_more(event, endpoint_id)
+        await redrive_job.once_more(event, endpoint_id)
     metrics.AUTO_REDRIVES.labels("probe").inc()
     return Again(min(_FIRST_PAUSE * 2.0 ** min(probes, 10), _LONGEST_PAUSE), f"{probes + 1} {event}")
 
@@ -69,13 +69,13 @@ async def _begin(endpoint_id: str, endpoint: db.Row, place: str) -> Again | None
     if len(await _BRING_FORWARD.rows(id=endpoint_id, **late)) == _BROUGHT:
         return Again(0.0, place)
     workspace, end = endpoint["workspace_id"], ids.floor("evt", clock.now() + timedelta(days=1))
-    criteria = redrive.Criteria(workspace, _first(), end, endpoint_id, died_since=endpoint["died_since"])
-    total = await redrive.count(criteria)
+    criteria = redrive_job.Criteria(workspace, _first(), end, endpoint_id, died_since=endpoint["died_since"])
+    total = await redrive_job.count(criteria)
     if total > MOST:
         return Again(_LONGEST_PAUSE, place)
     if total == 0:  # the probe was the last one
         return None
-    await redrive.create(criteria, min(_FASTEST, math.ceil(total / _WITHIN) or 1))
+    await redrive_job.create(criteria, min(_FASTEST, math.ceil(total / _WITHIN) or 1))
     metrics.AUTO_REDRIVES.labels("redrive").inc()
     telemetry.log("redrive.begun", endpoint_id=endpoint_id, workspace_id=workspace, deliveries=total)
     return None

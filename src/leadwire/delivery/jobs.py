@@ -4,22 +4,22 @@ sends what they let wait.
 
 from typing import Final
 
-from leadwire.delivery import auto_redrive, metrics, redrive
+from leadwire.delivery import auto_redrive, metrics, redrive_job
 from leadwire.delivery.endpoints import discard
-from leadwire.delivery.monitoring import ledger
+from leadwire.delivery.monitoring import full_check
 from leadwire.infrastructure import redis_pool, settings, telemetry
 from leadwire.infrastructure.jobs import Again, Claimed, chore, job
 
 _EVERY: Final = 0.2  # seconds between the steps of a redrive
 _IDLE: Final = 1.0  # seconds, where its rate allows nothing yet
 
-chore("redrive_job.delete")(redrive.delete_old)
+chore("redrive_job.delete")(redrive_job.delete_old)
 
 
 @job("redrive", at_once=4)
 async def take_on(job: Claimed) -> Again | None:
     """Let some of the deliveries of a redrive wait again, by its rate."""
-    moved, ended = await redrive.step(job.key, job.tries)
+    moved, ended = await redrive_job.step(job.key, job.tries)
     if moved:
         metrics.REDRIVEN.inc(moved)
         telemetry.log("batch.redriven", deliveries=moved)
@@ -46,4 +46,4 @@ async def check() -> None:
     """Check the whole ledger once a day and soon after somebody has asked: each minute it is looked up whether that is
     due, as a version that knows no jobs only notes that somebody has asked.
     """
-    await ledger.check_if_due(redis_pool.client(), settings.get())
+    await full_check.check_if_due(redis_pool.client(), settings.get())

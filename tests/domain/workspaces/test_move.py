@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from leadwire.delivery import feed as events
-from leadwire.delivery.monitoring import invariants
+from leadwire.delivery.monitoring import ledger
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.audit import reads as audit_log
@@ -148,7 +148,7 @@ async def test_all_is_delivered_there_and_back(worked, pair, wire, receiver):
             assert await db.value("SELECT count(*) FROM outbox") == 0
             pushed = "SELECT d.* FROM delivery d JOIN webhook_endpoint e ON e.id = endpoint_id AND token IS NULL"
             assert await db.rows(pushed) == []
-            checks, _ = await invariants.check(wire.redis, wire.settings)
+            checks, _ = await ledger.check(wire.redis, wire.settings)
             assert [check for check in checks if check.broken] == []
         async with before.inside():
             gone = await call("GET", key)
@@ -305,7 +305,7 @@ async def test_wherever_it_is_killed_one_of_them_has_it_and_a_second_run_goes_on
         await move.move(worked, first.url, first.keys)
         await settle(wire)
         assert (await call("PATCH", key, f"/v1/leads/{lead}", name="At last")).status_code == 200
-        checks, _ = await invariants.check(wire.redis, wire.settings)
+        checks, _ = await ledger.check(wire.redis, wire.settings)
         assert [check for check in checks if check.broken] == []
         found = [json.loads(event.body)["data"] for event in await events.about(worked, "lead_id", lead)]
         assert {change["name"] for change in found} == {*accepted, "Ada"}

@@ -4,7 +4,7 @@ import asyncpg
 import pytest
 
 from leadwire.delivery import feed as events
-from leadwire.delivery.monitoring import invariants
+from leadwire.delivery.monitoring import ledger
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.changes import workspaces
@@ -181,7 +181,7 @@ async def test_what_is_delivered_erased_and_sent_again_meanwhile_is_so_there(wor
     async with second.inside():
         await move.move(worked, first.url, first.keys)
         await settle(wire)
-        checks, _ = await invariants.check(wire.redis, wire.settings)
+        checks, _ = await ledger.check(wire.redis, wire.settings)
         assert [check for check in checks if check.broken] == []
         assert await db.value("SELECT count(*) FROM lead WHERE id = $1", erased) == 0
         assert await db.value("SELECT count(*) FROM event WHERE lead_id = $1 AND body <> ''", erased) == 0

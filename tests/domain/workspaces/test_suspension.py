@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from leadwire.delivery.monitoring import invariants, status
+from leadwire.delivery.monitoring import ledger, status
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.changes import workspaces as accounts
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
@@ -108,7 +108,7 @@ async def test_what_waits_is_neither_overdue_nor_wrong_however_long(workspace, b
     await wire.turn()
     await db_clock.forward(86_400)
     await wire.turn()
-    checks, _ = await invariants.check(wire.redis, wire.settings)
+    checks, _ = await ledger.check(wire.redis, wire.settings)
     assert [check.name for check in checks if check.broken] == []
     seen = await status.read(wire.redis, wire.settings.stream_shards, finished=False)
     assert (seen.overdue.deliveries, seen.paused_endpoints) == (0, 1)

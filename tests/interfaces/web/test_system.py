@@ -8,7 +8,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from leadwire.delivery.monitoring import conditions, invariants
+from leadwire.delivery.monitoring import conditions, ledger
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.changes import workspaces as quotas
@@ -235,6 +235,6 @@ async def test_the_ledger_tells_what_the_last_check_has_found(operator, workspac
 
 
 async def test_opening_the_ledger_checks_nothing(operator, monkeypatch):
-    monkeypatch.setattr(invariants, "check", None)
+    monkeypatch.setattr(ledger, "check", None)
     await operator.open("/system/ledger")
     assert "under way" in await operator.fill("/system/ledger")

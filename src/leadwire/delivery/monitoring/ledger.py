@@ -1,79 +1,52 @@
-"""The full check of the ledger, which reads every delivery. It is made in the background, once a day and when somebody
-asks for it; its result is kept.
-"""
+"""What must always hold (`ledger.sql`): together the checks prove that nothing is missing."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import datetime
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Final, NamedTuple
 
-import msgspec
-from msgspec import Struct
-from piccolo.columns import Boolean, Text, Timestamptz
-from piccolo.table import Table
 from redis.asyncio import Redis
 
-from leadwire.delivery.monitoring import invariants
-from leadwire.delivery.monitoring.invariants import Check
-from leadwire.infrastructure import db, jobs
-from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.statements import named
+from leadwire.delivery.relay.reconcile import count_lost
+from leadwire.infrastructure.db.statements import Statement, load
+from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
 
-_ASK, _LAST, _DUE, _CONFIGURE, _KEEP = named(__file__, "ask last due configure keep")
+_SETTLING: Final = 60  # seconds that something may be under way before it counts as stuck
 
 
-class LedgerCheck(Table, db=DB, tablename="ledger_check"):
-    """The last full check: one row at most."""
+class Check(NamedTuple):
+    """One rule and how often it is broken just now."""
 
-    declared = Declared(of="")
-    alone = Boolean(primary_key=True)
-    asked_at = Timestamptz()
-    checked_at = Timestamptz(null=True, default=None)  # when the last check began
-    result = Text(null=True, default=None)  # JSON: `Result`
+    name: str
+    meaning: str
+    broken: int
 
 
-class Result(Struct, frozen=True):
-    """What a check found, and whether Redis could be asked."""
-
-    checks: list[Check]
-    redis_was_there: bool
+_CHECKS: Final = load(__file__)
 
 
-class Last(Struct, frozen=True):
-    """The last check, and when it began. `due`: one is asked for that has not ended."""
-
-    at: datetime | None = None
-    result: Result | None = None
-    due: bool = True
-
-
-async def last() -> Last:
-    """Return the last check: without a time and a result before the first one."""
-    row = await _LAST.row()
-    if not row or row[0] is None:
-        return Last()
-    return Last(row[0], msgspec.json.decode(row[1], type=Result), not row[2])
-
-
-async def ask() -> None:
-    """Ask for a check. One that is being made was asked for earlier: another one follows it."""
-    async with db.transaction():
-        await _ASK.rows()
-        await jobs.add("ledger", "")
-
-
-async def check_if_due(redis: Redis | None, settings: Settings) -> None:
-    """Make the check, unless none is due."""
-    if now := await _DUE.value():
-        with db.acting_as("maintenance"):  # however long it takes
-            result = Result(*await invariants.check(redis, settings, apart=_reading))
-            await _KEEP.rows(at=now, result=msgspec.json.encode(result).decode())
+async def check(
+    redis: Redis | None, settings: Settings, *, since: str = "",
+    apart: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+) -> tuple[list[Check], bool]:  # fmt: skip
+    """Check the deliveries of events with ids from `since` on, each `apart`. Return the checks, and whether Redis could
+    be asked.
+    """
+    checks = []
+    for name, count in _CHECKS.items():
+        async with apart():
+            checks.append(Check(name, count.about, await count.value(**_values(count, settings, since))))
+    if redis is None:
+        return checks, False
+    try:
+        async with apart():
+            lost = await count_lost(redis, settings.stream_shards, settings.reconcile_after + _SETTLING)
+    except AWAY:
+        return checks, False
+    checks.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", lost))
+    return checks, True
 
 
-@asynccontextmanager
-async def _reading() -> AsyncIterator[None]:
-    """One of the checks: between two of them, nobody who changes a table waits for us."""
-    async with db.transaction():
-        await _CONFIGURE.rows()
-        yield
+def _values(count: Statement, settings: Settings, since: str) -> dict[str, Any]:
+    values = {"since": since, "attempts": len(settings.retry_schedule) + 1}
+    return {name: values[name] for name in count.names}

@@ -1,20 +1,42 @@
--- ask: ask for a check
-INSERT INTO ledger_check (alone) VALUES (true) ON CONFLICT (alone) DO UPDATE SET asked_at = now()
+-- The checks of the ledger. Each statement counts what breaks one rule; above it are the rule's name and its meaning.
+-- :since is the lowest event id that is checked, :attempts how many the retry schedule gives. A change of an endpoint
+-- may take 5 seconds to commit; what is under way for less than 60 seconds does not count as stuck.
 
--- last: the last check, and whether it was made since somebody asked
-SELECT checked_at, result, checked_at >= asked_at FROM ledger_check
+-- relayed_without_delivery: relayed events whose subscribed endpoint has no delivery
+SELECT count(*) FROM event v JOIN webhook_endpoint e ON e.workspace_id = v.workspace_id
+  AND e.enabled AND v.kind = ANY(e.events) AND v.test_endpoint_id IS NULL AND e.id IS DISTINCT FROM v.subject
+WHERE v.id >= :since AND v.recorded_at > e.updated_at + interval '5 seconds'
+  AND v.recorded_at < now() - interval '60 seconds' AND v.body <> ''
+  AND (e.filter_path IS NULL OR passes_filter(e.filter_path, v.body))
+  AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
+  AND NOT EXISTS (SELECT 1 FROM every_delivery d WHERE d.event_id = v.id AND d.endpoint_id = e.id)
 
--- due: the time, if a check is due
-SELECT now() WHERE NOT EXISTS (
-    SELECT 1 FROM ledger_check WHERE checked_at >= asked_at AND checked_at > now() - interval '1 day')
+-- overdue_with_room: deliveries waiting past their time although nothing of their endpoint holds them
+SELECT count(*) FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
+WHERE d.event_id >= :since AND d.state = 'waiting' AND d.due_at < now() - interval '60 seconds'
+  AND e.url NOT LIKE 'pull:%' AND NOT (e.ordered OR e.new_host) AND e.rate_limit IS NULL AND coalesce(e.paused_until, now()) <= now()
+  AND e.admission_window > (SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued')
 
--- configure: how the transactions of a check run
--- Connections of this process read by indexes alone, with plans that are kept, and no transaction of theirs may idle for
--- long. Here, whole tables are read, and Redis may take its time to answer, or not to.
-SELECT set_config(name, value, true) FROM (VALUES ('enable_seqscan', 'on'), ('enable_hashjoin', 'on'),
-    ('enable_mergejoin', 'on'), ('plan_cache_mode', 'force_custom_plan'),
-    ('idle_in_transaction_session_timeout', '10min')) AS chosen (name, value)
+-- due_and_not_looked_at: deliveries waiting past their time although the relay will not look at their endpoint
+SELECT count(*) FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
+WHERE d.event_id >= :since AND d.state = 'waiting' AND d.due_at < now() - interval '60 seconds'
+  AND e.due_at = 'infinity' AND e.paused_until IS DISTINCT FROM 'infinity' AND e.url NOT LIKE 'pull:%'
 
--- keep: keep what a check has found
-INSERT INTO ledger_check (alone, asked_at, checked_at, result) VALUES (true, :at, :at, :result)
-ON CONFLICT (alone) DO UPDATE SET checked_at = excluded.checked_at, result = excluded.result
+-- open_and_ended: deliveries that are still to be sent and have ended at once
+SELECT count(*) FROM delivery d JOIN delivery_result r USING (event_id, endpoint_id) WHERE d.event_id >= :since
+
+-- delivered_without_2xx: deliveries marked delivered without a 2xx attempt
+SELECT count(*) FROM delivery_result d WHERE d.event_id >= :since AND d.state = 'delivered'
+  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.event_id = d.event_id AND a.endpoint_id = d.endpoint_id
+    AND a.generation = d.generation AND a.counted AND a.outcome = 'delivered')
+
+-- dead_too_early: dead letters with fewer attempts than the schedule gives, and no 410
+SELECT count(*) FROM delivery_result d WHERE d.event_id >= :since AND d.state = 'dead' AND NOT d.test
+  AND d.last_outcome <> 'gone'
+  AND (SELECT count(*) FROM attempt a WHERE a.event_id = d.event_id AND a.endpoint_id = d.endpoint_id
+    AND a.generation = d.generation AND a.counted) < :attempts::int
+
+-- too_many_attempts: deliveries with more counted attempts in a generation than they know of
+SELECT count(*) FROM every_delivery d WHERE d.event_id >= :since
+  AND (SELECT count(*) FROM attempt a WHERE a.event_id = d.event_id AND a.endpoint_id = d.endpoint_id
+    AND a.generation = d.generation AND a.counted) > d.attempts

@@ -13,7 +13,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from leadwire.delivery import epochs, metrics
-from leadwire.delivery.monitoring import conditions, gauges, invariants, reach
+from leadwire.delivery.monitoring import conditions, gauges, ledger, reach
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
@@ -103,7 +103,7 @@ class Observer:
     async def _check(self) -> None:
         await reach.update()
         since = ids.floor("evt", clock.ago(seconds=_RECENT))
-        checks, _ = await invariants.check(self._redis, self._settings, since=since)
+        checks, _ = await ledger.check(self._redis, self._settings, since=since)
         IMBALANCE.show_all({(check.name,): check.broken for check in checks})
         if begun := await epochs.begun():
             SERVER_AGE.show((clock.now() - begun[0].started_at).total_seconds())

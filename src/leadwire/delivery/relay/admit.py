@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from leadwire.delivery import long_polls
-from leadwire.delivery.relay.front import Front
+from leadwire.delivery.relay.queue_front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.batches import apart

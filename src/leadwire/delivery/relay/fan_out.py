@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from leadwire.delivery import long_polls, metrics
 from leadwire.delivery.endpoints import due
-from leadwire.delivery.relay.front import Front
+from leadwire.delivery.relay.queue_front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.queries import query

@@ -16,7 +16,7 @@ from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.relay import partitions, reconcile
 from leadwire.delivery.relay.admit import ALWAYS, admit, close_overfull
 from leadwire.delivery.relay.fan_out import OutboxFront, fan_out
-from leadwire.delivery.relay.front import Front
+from leadwire.delivery.relay.queue_front import Front
 from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.loop import Loop

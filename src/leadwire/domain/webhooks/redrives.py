@@ -1,4 +1,4 @@
-"""Redrives as customers and operators start and watch them. A job does the work (`delivery.redrive`)."""
+"""Redrives as customers and operators start and watch them. A job does the work (`delivery.redrive_job`)."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,9 +8,9 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire.delivery import auto_redrive
-from leadwire.delivery import redrive as rows
+from leadwire.delivery import redrive_job as rows
 from leadwire.delivery.envelope import EVERY_KIND
-from leadwire.delivery.redrive import Criteria, JobState
+from leadwire.delivery.redrive_job import Criteria, JobState
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
 from leadwire.domain.webhooks.history import Filter

@@ -6,17 +6,16 @@ from typing import Final
 
 from leadwire.delivery import epochs
 from leadwire.delivery.epochs import Began
-from leadwire.delivery.monitoring import conditions, invariants, status
-from leadwire.delivery.monitoring import ledger as kept
+from leadwire.delivery.monitoring import conditions, full_check, ledger, status
 from leadwire.delivery.monitoring.conditions import CONDITIONS, Firing
-from leadwire.delivery.monitoring.invariants import Check
+from leadwire.delivery.monitoring.ledger import Check
 from leadwire.delivery.monitoring.status import Status
 from leadwire.infrastructure import clock, redis_pool, settings
 from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.infrastructure.redis_pool import AWAY
 
-last_check: Final = kept.last
-ask_for_check: Final = kept.ask
+last_check: Final = full_check.last
+ask_for_check: Final = full_check.ask
 begun: Final = epochs.begun
 
 
@@ -61,9 +60,9 @@ def _seen(present: Status | None, *, observed: bool) -> Iterator[Firing]:
         yield Firing("ProcessMissing", "page", says, "leadwire background", since)
 
 
-async def ledger() -> tuple[list[Check], bool, list[Began]]:
+async def check_ledger() -> tuple[list[Check], bool, list[Began]]:
     """Check what must always hold. Reads every delivery.
 
     Return the checks, whether Redis could be asked, and when the database became another server, the latest first.
     """
-    return *await invariants.check(redis_pool.client(), settings.get()), await begun()
+    return *await ledger.check(redis_pool.client(), settings.get()), await begun()

@@ -74,7 +74,7 @@ def _examined(findings: "list[checks.finding.Finding]") -> Result:
 @command(run=patiently)
 async def ledger() -> Result:
     """Check that no delivery is missing or wrong. Exit 1 if one is. Say where the database became another server."""
-    results, redis_was_there, begun = await system.ledger()
+    results, redis_was_there, begun = await system.check_ledger()
     broken = sum(check.broken for check in results)
     lines = [f"{check.broken:>8}  {check.meaning}" for check in results]
     if not redis_was_there:

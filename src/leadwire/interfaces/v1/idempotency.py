@@ -14,7 +14,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from leadwire.infrastructure import db, idempotency_store, ids
 from leadwire.infrastructure.errors import InvalidParameter
-from leadwire.interfaces.http import problems
+from leadwire.interfaces.http import error_responses
 from leadwire.interfaces.http.body import LARGEST, media_types
 
 _LONGEST: Final = 255  # characters of a key
@@ -64,7 +64,7 @@ async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Se
         if not response:
             raise
         # Litestar has sent the response that is held back: of a failed commit it would make a bare 500.
-        await problems.to_response(Request(scope, receive, send), error)(scope, receive, send)
+        await error_responses.to_response(Request(scope, receive, send), error)(scope, receive, send)
         return
     for message in response:
         await send(message)

@@ -9,7 +9,7 @@ from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.infrastructure.errors import DomainError, Unavailable
-from leadwire.interfaces.http import assets, problems
+from leadwire.interfaces.http import assets, error_responses
 from leadwire.interfaces.web import screens
 from leadwire.interfaces.web.page_context import render_page
 from leadwire.interfaces.web.public_pages import Open
@@ -40,7 +40,7 @@ def handlers() -> list[HTTPRouteHandler]:
 
 def error_response(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]:
     """Return an error as a page when the client prefers HTML, else as a problem document."""
-    problem = problems.to_response(request, error)
+    problem = error_responses.to_response(request, error)
     wants_page = "text/html" in request.headers.get("accept", "")
     if not wants_page or request.scope["path"].startswith(_PROGRAMS):
         return problem

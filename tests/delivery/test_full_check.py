@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from leadwire.delivery import streams
-from leadwire.delivery.monitoring import invariants, ledger
+from leadwire.delivery.monitoring import full_check, ledger
 from leadwire.infrastructure import db, redis_pool, settings
 from tests import jobs
 from tests.delivery.elsewhere import moved_to
@@ -20,27 +20,27 @@ def check(redis):
 
 
 async def test_it_is_made_once_a_day_and_when_asked_for(check, db_clock):
-    assert (await ledger.last()).due
+    assert (await full_check.last()).due
     await check()
-    first = await ledger.last()
+    first = await full_check.last()
     assert (first.due, first.result.redis_was_there) == (False, True)
     assert not any(one.broken for one in first.result.checks)
     await db_clock.forward(23 * 3600)
     await check()
-    assert await ledger.last() == first
-    await ledger.ask()
-    assert await ledger.last() == ledger.Last(first.at, first.result, due=True)
+    assert await full_check.last() == first
+    await full_check.ask()
+    assert await full_check.last() == full_check.Last(first.at, first.result, due=True)
     await check()
-    second = await ledger.last()
+    second = await full_check.last()
     assert (second.due, second.at > first.at) == (False, True)
     await db_clock.forward(25 * 3600)
     await check()
-    assert (await ledger.last()).at > second.at
+    assert (await full_check.last()).at > second.at
 
 
 async def test_one_process_makes_it_and_what_is_asked_for_meanwhile_follows(check, monkeypatch):
     began, go_on, made = asyncio.Event(), asyncio.Event(), []
-    whole = invariants.check
+    whole = ledger.check
 
     async def slow(*given, **more):
         made.append(given)
@@ -48,17 +48,17 @@ async def test_one_process_makes_it_and_what_is_asked_for_meanwhile_follows(chec
         await go_on.wait()
         return await whole(*given, **more)
 
-    monkeypatch.setattr(invariants, "check", slow)
+    monkeypatch.setattr(ledger, "check", slow)
     first = asyncio.create_task(check())
     await asyncio.wait_for(began.wait(), 240)
     await check()
     # It has no number of a transaction, so it holds back nobody who reads the outbox.
     open_ones = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND backend_xid IS NOT NULL"
     assert (len(made), await db.value(open_ones)) == (1, 0)
-    await ledger.ask()
+    await full_check.ask()
     go_on.set()
     await asyncio.wait_for(first, 240)
-    assert (len(made), (await ledger.last()).due) == (2, False)
+    assert (len(made), (await full_check.last()).due) == (2, False)
 
 
 async def test_who_changes_a_table_does_not_wait_for_the_whole_check(check, monkeypatch):
@@ -78,9 +78,9 @@ async def test_who_changes_a_table_does_not_wait_for_the_whole_check(check, monk
 async def test_what_the_version_before_has_asked_for_is_made(check):
     await check()
     await db.rows("UPDATE ledger_check SET asked_at = now()")
-    assert (await ledger.last()).due
+    assert (await full_check.last()).due
     await check()
-    assert not (await ledger.last()).due
+    assert not (await full_check.last()).due
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ async def test_a_redis_that_does_not_answer_keeps_no_check_from_its_end(relay_po
         raise RedisTimeoutError
 
     monkeypatch.setattr(streams, "states", frozen)
-    await ledger.check_if_due(redis, settings.get())
+    await full_check.check_if_due(redis, settings.get())
     assert usual.total_seconds() < SILENCE < min(asked).total_seconds()
-    last = await ledger.last()
+    last = await full_check.last()
     assert (last.due, last.result.redis_was_there) == (False, False)

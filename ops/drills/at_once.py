@@ -27,7 +27,7 @@ async def run(sandbox: Sandbox) -> None:
     await asyncio.gather(*killing)
     sandbox.say("Redis has another primary, the relay and the worker run again")
     accepted = await sending
-    await sandbox.settled(180)
+    await sandbox.settled()
     sandbox.claim(f"none of {len(accepted)} is missing", sandbox.missing(accepted, "shop") == 0)
     sandbox.say(f"{sandbox.receiver.doubled()} came twice")
     sandbox.claim("no other process ended", not any(process.fell for process in sandbox.processes))

@@ -12,7 +12,7 @@ SETTINGS = {"RECONCILE_AFTER": "3"}
 async def run(sandbox: Sandbox) -> None:
     """Find it with `status` and `doctor`; start another, which may be empty."""
     sandbox.receiver.delay = 0.2  # so that the streams hold something when it happens
-    sending = asyncio.create_task(sandbox.send_changes(400, 50, patience=60))
+    sending = asyncio.create_task(sandbox.send_changes(400, 50, patience=240))
     await asyncio.sleep(2)
     await sandbox.servers.redis_down()
     sandbox.say("Redis is gone, with its disk")

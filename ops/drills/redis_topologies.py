@@ -19,7 +19,7 @@ from leadwire.infrastructure.redis_pool import PRIMARY_KEY
 from leadwire_development.embedded.binaries import find
 from ops.chaos.journal import free_port
 
-_PATIENCE = 120.0  # seconds
+_PATIENCE = 240.0  # seconds
 SLOTS = 16384
 SLOT = key_slot(PRIMARY_KEY.encode())
 """That of the streams."""

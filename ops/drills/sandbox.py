@@ -89,7 +89,7 @@ class Sandbox:
         """Stop every process."""
         await asyncio.gather(*(process.stop() for process in self.processes))
 
-    async def ready(self, port: int, seconds: float = 60.0) -> None:
+    async def ready(self, port: int, seconds: float = 240.0) -> None:
         """Wait until the API on `port` is ready."""
         end = time.monotonic() + seconds
         async with httpx.AsyncClient(trust_env=False) as client:
@@ -147,7 +147,7 @@ class Sandbox:
             self.workload, url or f"http://127.0.0.1:{self.ports[0]}", share, rate, first, patience
         )
 
-    async def settled(self, seconds: float = 90.0) -> None:
+    async def settled(self, seconds: float = 240.0) -> None:
         """Wait until everything is delivered."""
         end, start = time.monotonic() + seconds, time.monotonic()
         while time.monotonic() < end:

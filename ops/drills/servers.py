@@ -17,7 +17,7 @@ from leadwire_development.embedded.directories import private, server_user, sock
 from leadwire_development.embedded.postgres import SOCKET, is_ready
 from leadwire_development.embedded.server import Plan
 
-_PATIENCE: Final = 30.0
+_PATIENCE: Final = 240.0
 
 
 class Servers:

@@ -12,7 +12,7 @@ SETTINGS = {"DELIVERY_TIMEOUT": "2", "LEASE": "4"}
 _DEAD = """SELECT sum(pg_stat_get_dead_tuples(name))::int
 FROM unnest('{delivery,outbox,webhook_endpoint,job}'::regclass[]) AS open_work (name)"""
 _REPORT = "SELECT count(*), pg_sleep(600) FROM event"
-_PATIENCE = 60.0  # seconds
+_PATIENCE = 240.0  # seconds
 
 
 async def run(sandbox: Sandbox) -> None:

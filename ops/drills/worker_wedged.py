@@ -7,7 +7,7 @@ from ops.drills.sandbox import Sandbox
 
 RUNBOOK = "src/leadwire/docs/runbooks/worker-wedged.md"
 ENDPOINTS = ("shop",)
-SETTINGS = {"DELIVERY_TIMEOUT": "2", "LEASE": "4"}
+SETTINGS = {"DELIVERY_TIMEOUT": "10", "LEASE": "12"}
 
 
 async def run(sandbox: Sandbox) -> None:
@@ -25,7 +25,7 @@ async def run(sandbox: Sandbox) -> None:
     )
     late = sandbox.late(accepted, "shop")
     sandbox.say(
-        f"events had arrived after {late[len(late) // 2]:.3f} s (p50), {late[-1]:.3f} s (longest; the lease is 4 s)"
+        f"events had arrived after {late[len(late) // 2]:.3f} s (p50), {late[-1]:.3f} s (longest; the lease is 12 s)"
     )
     wedged.cancel()
     with contextlib.suppress(asyncio.CancelledError):

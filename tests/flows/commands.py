@@ -117,7 +117,7 @@ class Started:
     def running(self) -> bool:
         return self.process.poll() is None
 
-    def signal(self, number: signal.Signals = signal.SIGTERM, seconds: float = 120) -> int:
+    def signal(self, number: signal.Signals = signal.SIGTERM, seconds: float = 240) -> int:
         """Send it a signal and wait for the end; the exit code."""
         self.process.send_signal(number)
         return self.process.wait(seconds)

@@ -73,7 +73,7 @@ class Outage:
         made = await asyncio.to_thread(run, "keys", "create", "--name", "test", "--json", **self.deployment.settings)
         headers = {"Authorization": f"Bearer {json.loads(made.stdout)['key']}"}
         async with httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{self.port}", headers=headers, trust_env=False, timeout=60
+            base_url=f"http://127.0.0.1:{self.port}", headers=headers, trust_env=False, timeout=240
         ) as client:
             yield client
 

@@ -3,7 +3,8 @@
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from leadwire.delivery.endpoints.table import FAILING_ATTEMPTS, LARGEST_WINDOW
+from leadwire.delivery.endpoints.health import FAILING_ATTEMPTS
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker.claim import put_back
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.domain.webhooks.schema import EndpointChange

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from leadwire.delivery.endpoints.table import FAILING_ATTEMPTS, FAILING_DAYS, LARGEST_WINDOW
+from leadwire.delivery.endpoints.health import FAILING_ATTEMPTS, FAILING_DAYS
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker import slots
 from leadwire.domain.exports.changes import LASTS, MOST_OPEN
 from leadwire.domain.feed.reads import MOST_WAITING

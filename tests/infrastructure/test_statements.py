@@ -5,7 +5,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from leadwire.delivery.endpoints.table import FAILING_DAYS
+from leadwire.delivery.endpoints.health import FAILING_DAYS
 from leadwire.delivery.monitoring import gauges
 from leadwire.domain.bots.table import Bot
 from leadwire.domain.conversations import inbox_reads

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire.delivery.endpoints.table import FAILING_DAYS
+from leadwire.delivery.endpoints.health import FAILING_DAYS
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.accounts import changes as accounts

@@ -5,10 +5,14 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from leadwire.delivery import metrics
-from leadwire.delivery.endpoints.table import FAILING_ATTEMPTS, FAILING_DAYS, LARGEST_WINDOW
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.infrastructure import db, jobs, telemetry
 from leadwire.infrastructure.db.statements import lists, named
 
+FAILING_DAYS: Final = 5
+"""An endpoint is disabled when everything has failed for at least so many days"""
+FAILING_ATTEMPTS: Final = 20
+"""and at least so many attempts."""
 _LONGEST_PAUSE: Final = 3600.0  # seconds
 
 (_NOTE,) = named(__file__, "note")

@@ -12,10 +12,6 @@ from leadwire.infrastructure.db.declared import Declared
 from leadwire.infrastructure.db.statements import columns, named
 from leadwire.infrastructure.errors import OperatorError
 
-FAILING_DAYS: Final = 5
-"""An endpoint is disabled when everything has failed for at least so many days"""
-FAILING_ATTEMPTS: Final = 20
-"""and at least so many attempts."""
 LARGEST_WINDOW: Final = 256
 """Deliveries of an endpoint that may be queued at a time, unless a worker could not hold so many."""
 

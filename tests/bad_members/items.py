@@ -10,7 +10,7 @@ from leadwire.domain.accounts.audit import jobs as audit_jobs
 from leadwire.domain.accounts.domains import changes as domains
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bulk_changes import changes as bulk_changes
-from leadwire.domain.conversations.changes import due
+from leadwire.domain.conversations.changes import end_and_snooze
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.notices.changes import addresses
 from leadwire.domain.privacy import retention
@@ -56,7 +56,7 @@ async def _silence(workspace: str) -> None:
 async def _put_off(workspace: str) -> None:
     user, conversation = await make.user(workspace), await _talk(workspace)
     with clock.at(clock.ago(days=1)):
-        await due.end(workspace, conversation, user)
+        await end_and_snooze.end(workspace, conversation, user)
 
 
 async def _bulk_change(workspace: str) -> None:

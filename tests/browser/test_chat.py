@@ -4,7 +4,7 @@ import gzip
 
 from playwright.async_api import expect
 
-from leadwire.domain.conversations.changes import due
+from leadwire.domain.conversations.changes import end_and_snooze
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db
@@ -53,7 +53,7 @@ async def test_from_hello_to_the_end_in_two_browsers(browser, chat, door, worksp
         await chat.hears("Hello Grace, Ada here.")
         await desk.get_by_role("button", name="End", exact=True).click()
         await expect(desk.locator("#state")).to_contain_text("ends in a few seconds")
-        with clock.at(clock.now() + due.UNDO):
+        with clock.at(clock.now() + end_and_snooze.UNDO):
             await jobs.run("conversation_due", early=True)
         await expect(desk.locator("#head .pill")).to_have_text("Ended")
 

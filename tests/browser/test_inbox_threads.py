@@ -7,7 +7,7 @@ from playwright.async_api import expect
 
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversation_reads
-from leadwire.domain.conversations.changes import due
+from leadwire.domain.conversations.changes import end_and_snooze
 from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import clock, db
 from tests import jobs
@@ -177,7 +177,7 @@ async def test_the_end_can_be_undone_for_ten_seconds_and_keeps_the_name(inbox, p
             await inbox.get_by_role("button", name="Undo").click()
             await expect(inbox.locator("#state")).not_to_contain_text("ends in a few seconds")
             assert await db.value(due_at, people["ada"].conversation) is None
-    with clock.at(clock.now() + due.UNDO):
+    with clock.at(clock.now() + end_and_snooze.UNDO):
         await jobs.run("conversation_due", early=True)
     await expect(inbox.locator("#head .pill")).to_have_text("Ended")
     await expect(inbox.locator("#answer")).to_have_count(0)

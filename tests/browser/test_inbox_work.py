@@ -9,7 +9,7 @@ from playwright.async_api import expect
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import pubsub
-from leadwire.domain.conversations.changes import due, seen
+from leadwire.domain.conversations.changes import end_and_snooze, seen
 from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web.faces import nickname
@@ -161,7 +161,7 @@ async def test_ten_threads_are_worked_through(agent, door, workspace, crowd, bro
     await agent.get_by_label("More", exact=True).click()
     await agent.get_by_role("button", name="Return to queue").click()
     await one_in(agent, returned, "waiting")
-    with clock.at(clock.now() + due.UNDO):
+    with clock.at(clock.now() + end_and_snooze.UNDO):
         await jobs.run("conversation_due", early=True)
     await expect(row(agent, ended)).to_have_count(0)
     assert [await value("status", one) for one in (ended, undone)] == ["ended", "handoff"]

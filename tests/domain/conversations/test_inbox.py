@@ -7,7 +7,7 @@ import pytest
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import reads
-from leadwire.domain.conversations.changes import due, inbox
+from leadwire.domain.conversations.changes import end_and_snooze, inbox
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
@@ -26,8 +26,8 @@ async def waiting(visitor):  # noqa: F811
 
 async def ended(waiting):
     """What is due in ten seconds is done."""
-    with clock.at(clock.now() + due.UNDO):
-        await jobs.run(due.JOB, early=True)
+    with clock.at(clock.now() + end_and_snooze.UNDO):
+        await jobs.run(end_and_snooze.JOB, early=True)
 
 
 def code(refused):
@@ -101,8 +101,8 @@ async def test_given_back_the_bot_goes_on_where_it_was(workspace, waiting, opera
 
 
 async def test_an_operator_ends_it_once(workspace, waiting, operators):  # noqa: F811
-    await due.end(workspace, waiting.conversation, operators[0])
-    await due.end(workspace, waiting.conversation, operators[0])
+    await end_and_snooze.end(workspace, waiting.conversation, operators[0])
+    await end_and_snooze.end(workspace, waiting.conversation, operators[0])
     assert await make.kinds() == []
     await ended(waiting)
     assert await make.kinds() == ["conversation.ended"]
@@ -127,9 +127,9 @@ async def test_another_workspaces_conversation_is_not_there(waiting, operators):
         inbox.claim,
         inbox.release,
         inbox.give_back,
-        due.end,
-        due.undo_end,
-        due.wake,
+        end_and_snooze.end,
+        end_and_snooze.undo_end,
+        end_and_snooze.wake,
         visitor_sessions.block,
     ):
         with pytest.raises(NotFound):

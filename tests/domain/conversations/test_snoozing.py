@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from leadwire.domain.conversations.changes import due
+from leadwire.domain.conversations.changes import end_and_snooze
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Invalid
 
@@ -13,7 +13,7 @@ NOW = clock.parse("2026-03-28T23:30:00.000Z")
 
 def until(choice, **fields):
     with clock.at(NOW):
-        return due.snoozed_until(choice, **fields).astimezone(ZoneInfo("UTC")).isoformat()
+        return end_and_snooze.snoozed_until(choice, **fields).astimezone(ZoneInfo("UTC")).isoformat()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import reads
-from leadwire.domain.conversations.changes import due
+from leadwire.domain.conversations.changes import end_and_snooze
 from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web import faces, rendering
 from leadwire.interfaces.web.faces import nickname
@@ -42,7 +42,7 @@ async def test_who_asks_for_a_person_is_found_answered_and_ended(agent, workspac
     assert "A &lt;i&gt;friend&lt;/i&gt; of ours" in page
     page = await agent.fill(f"/inbox/{waiting}/end")
     assert "This conversation ends in a few seconds" in page
-    with clock.at(clock.now() + due.UNDO):
+    with clock.at(clock.now() + end_and_snooze.UNDO):
         await jobs.run("conversation_due", early=True)
     page = await agent.open(f"/inbox?c={waiting}")
     assert "It has ended for good" in page

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from leadwire.domain.conversations import changes, pubsub
-from leadwire.domain.conversations.changes import due
+from leadwire.domain.conversations.changes import end_and_snooze
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.jobs import Again, Claimed, Offer, job
@@ -22,7 +22,7 @@ async def without_job() -> list[Offer]:
     """Return jobs for conversations that are due and have none."""
 
 
-@job(due.JOB, at_once=4, find=without_job, every=30)
+@job(end_and_snooze.JOB, at_once=4, find=without_job, every=30)
 async def finish(job: Claimed) -> Again | None:
     """End or wake a conversation, unless that was undone or is due later. Raise what the change raises."""
     now = clock.now()

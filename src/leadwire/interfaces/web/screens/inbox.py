@@ -11,7 +11,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime, variables
 from leadwire.domain.conversations import inbox_reads, pubsub, reads
-from leadwire.domain.conversations.changes import due, seen
+from leadwire.domain.conversations.changes import end_and_snooze, seen
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.conversations.schema import MAX_MESSAGES
 from leadwire.domain.leads import reads as leads
@@ -26,9 +26,9 @@ from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, ac
 _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
     "release": changes.release,  # back into the queue
     "give-back": changes.give_back,  # to the bot
-    "end": due.end,
-    "undo-end": due.undo_end,
-    "wake": due.wake,
+    "end": end_and_snooze.end,
+    "undo-end": end_and_snooze.undo_end,
+    "wake": end_and_snooze.wake,
     "block": visitor_sessions.block,
 }
 _PLACES: Final = get_args(inbox_reads.Place)
@@ -105,9 +105,9 @@ async def assign(context: PageContext, conversation_id: str) -> str:
 @action("/inbox/{conversation_id}/snooze", role="agent", shown_on=inbox, audit="conversation.snoozed")
 async def snooze(context: PageContext, conversation_id: str) -> None:
     """Put it away for a while."""
-    until = due.snoozed_until(*(context.form.text(name) for name in ("for", "at", "zone")))
+    until = end_and_snooze.snoozed_until(*(context.form.text(name) for name in ("for", "at", "zone")))
     context.entry.detail = clock.iso(until)
-    await due.snooze(context.workspace, conversation_id, context.me.user_id, until)
+    await end_and_snooze.snooze(context.workspace, conversation_id, context.me.user_id, until)
 
 
 @action("/inbox/{conversation_id}/typing", role="agent")

@@ -11,7 +11,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import jobs as silence
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes, inbox_reads, reads
-from leadwire.domain.conversations.changes import due, inbox, seen
+from leadwire.domain.conversations.changes import end_and_snooze, inbox, seen
 from leadwire.domain.conversations.inbox_reads import Wanted
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid
@@ -40,7 +40,7 @@ async def later(span):
     """Do what is due as if so much time had passed. Return how many ended or came back."""
     before = await db.value(PUT_OFF)
     with clock.at(clock.now() + span):
-        await jobs.run(due.JOB, early=True)
+        await jobs.run(end_and_snooze.JOB, early=True)
     return before - await db.value(PUT_OFF)
 
 
@@ -50,59 +50,59 @@ async def place_of(workspace, talk, user, **more):
 
 
 async def test_an_end_is_done_after_ten_seconds_and_once(workspace, talk, operators):  # noqa: F811
-    await due.end(workspace, talk.conversation, operators[0])
-    assert await later(due.UNDO - timedelta(seconds=1)) == 0
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
+    assert await later(end_and_snooze.UNDO - timedelta(seconds=1)) == 0
     assert (await status(workspace, talk), await make.kinds()) == ("handoff", [])
-    counts = await asyncio.gather(*(later(due.UNDO) for _ in range(5)))
+    counts = await asyncio.gather(*(later(end_and_snooze.UNDO) for _ in range(5)))
     assert set(counts) <= {0, 1}
     assert (await status(workspace, talk), await make.kinds()) == ("ended", ["conversation.ended"])
     assert await later(DAY) == 0
     with pytest.raises(Conflict):
-        await due.undo_end(workspace, talk.conversation, operators[0])
+        await end_and_snooze.undo_end(workspace, talk.conversation, operators[0])
 
 
 async def test_an_end_is_undone(workspace, talk, operators):  # noqa: F811
-    await due.end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
     with pytest.raises(Conflict):
-        await due.undo_end(workspace, talk.conversation, operators[1])
-    await due.undo_end(workspace, talk.conversation, operators[0])
+        await end_and_snooze.undo_end(workspace, talk.conversation, operators[1])
+    await end_and_snooze.undo_end(workspace, talk.conversation, operators[0])
     assert await later(DAY) == 0
     assert (await status(workspace, talk), await make.kinds()) == ("handoff", [])
 
 
 async def test_a_visitor_who_still_writes_calls_the_end_off(workspace, talk, operators):  # noqa: F811
-    await due.end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
     await talk.says("One thing more")
     assert await later(DAY) == 0
     assert await status(workspace, talk) == "handoff"
 
 
 async def test_the_api_ends_it_at_once_meanwhile(workspace, talk, operators):  # noqa: F811
-    await due.end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
     await changes.end(workspace, talk.conversation, "api")
     assert await later(DAY) == 0
     assert await make.kinds() == ["conversation.ended"]
 
 
 async def test_one_that_fails_does_not_hold_up_the_others(workspace, talk, operators, monkeypatch):  # noqa: F811
-    await due.end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
     end = changes.end
 
     async def refused(*_):
         raise Conflict("Not now.")
 
     monkeypatch.setattr(changes, "end", refused)
-    assert await later(due.UNDO) == 0
+    assert await later(end_and_snooze.UNDO) == 0
     monkeypatch.setattr(changes, "end", end)
-    assert await later(due.UNDO) == 1
+    assert await later(end_and_snooze.UNDO) == 1
     assert await status(workspace, talk) == "ended"
 
 
 async def test_whatever_one_raises_another_workspace_s_is_done(workspace, talk, operators, monkeypatch):  # noqa: F811
     elsewhere = await accounts.create_workspace("Other")
     other = await make.conversation(elsewhere, await bots.create(elsewhere, "Bot"))
-    await due.end(workspace, talk.conversation, operators[0])
-    await due.end(elsewhere, other, "nobody")
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.end(elsewhere, other, "nobody")
     end = changes.end
 
     async def raises(whose, *more):
@@ -111,48 +111,48 @@ async def test_whatever_one_raises_another_workspace_s_is_done(workspace, talk, 
         await end(whose, *more)
 
     monkeypatch.setattr(changes, "end", raises)
-    assert await later(due.UNDO) == 1
+    assert await later(end_and_snooze.UNDO) == 1
     assert (await reads.detail(elsewhere, other)).status == "ended"
     monkeypatch.setattr(changes, "end", end)
-    assert await later(due.UNDO) == 1
+    assert await later(end_and_snooze.UNDO) == 1
     assert await status(workspace, talk) == "ended"
 
 
 async def test_it_is_done_when_it_is_due_by_nobody_s_look(workspace, talk, operators, db_clock):  # noqa: F811
-    await due.end(workspace, talk.conversation, operators[0])
-    await due.undo_end(workspace, talk.conversation, operators[0])
-    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
-    await due.end(workspace, talk.conversation, operators[0])
-    running = jobs.runner(due.JOB)
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.undo_end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
+    running = jobs.runner(end_and_snooze.JOB)
     await running.run_all()
     assert await status(workspace, talk) == "handoff"
     await db_clock.forward(11)
     with clock.at(clock.now() + timedelta(seconds=11)):
         await running.run_all()
     assert await status(workspace, talk) == "ended"
-    assert await db.value("SELECT count(*) FROM job WHERE kind = $1", due.JOB) == 0
+    assert await db.value("SELECT count(*) FROM job WHERE kind = $1", end_and_snooze.JOB) == 0
 
 
 async def test_what_a_process_of_the_version_before_puts_off_is_found(workspace, talk, operators):  # noqa: F811
-    await due.end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
     await db.rows("DELETE FROM job")
-    assert await later(due.UNDO) == 1
+    assert await later(end_and_snooze.UNDO) == 1
     assert await status(workspace, talk) == "ended"
 
 
 async def test_a_conversation_that_somebody_holds_is_done_afterwards(workspace, talk, operators):  # noqa: F811
-    await due.end(workspace, talk.conversation, operators[0])
+    await end_and_snooze.end(workspace, talk.conversation, operators[0])
     async with db.transaction():
         await db.rows("SELECT 1 FROM conversation FOR UPDATE")
-        assert await asyncio.create_task(later(due.UNDO), context=Context()) == 0
-    assert await later(due.UNDO) == 1
+        assert await asyncio.create_task(later(end_and_snooze.UNDO), context=Context()) == 0
+    assert await later(end_and_snooze.UNDO) == 1
     assert await db.value("SELECT count(*) FROM job WHERE failed_at IS NOT NULL") == 0
 
 
 async def test_a_snoozed_conversation_comes_back_as_new(workspace, talk, operators):  # noqa: F811
     last = await db.value("SELECT messages_count FROM conversation")
     await seen.by_agent(workspace, talk.conversation, operators[0], last)
-    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    await end_and_snooze.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
     assert await place_of(workspace, talk, operators[0]) == ["snoozed"]
     assert await place_of(workspace, talk, operators[1]) == ["theirs"]
     assert await later(timedelta(hours=23)) == 0
@@ -163,7 +163,7 @@ async def test_a_snoozed_conversation_comes_back_as_new(workspace, talk, operato
 
 
 async def test_a_snoozed_conversation_wakes_when_the_visitor_writes(workspace, talk, operators):  # noqa: F811
-    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    await end_and_snooze.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
     await inbox.reply(workspace, talk.conversation, operators[0], "I will find out")
     assert await place_of(workspace, talk, operators[0]) == ["snoozed"]
     await talk.says("Any news?")
@@ -172,17 +172,17 @@ async def test_a_snoozed_conversation_wakes_when_the_visitor_writes(workspace, t
 
 
 async def test_it_is_woken_by_hand_released_or_taken_over(workspace, talk, operators):  # noqa: F811
-    for wake in (due.wake, inbox.release):
-        await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    for wake in (end_and_snooze.wake, inbox.release):
+        await end_and_snooze.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
         await wake(workspace, talk.conversation, operators[0])
         assert await db.value("SELECT snoozed_until FROM conversation") is None
-    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    await end_and_snooze.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
     await inbox.claim(workspace, talk.conversation, operators[1], held_by=operators[0])
     assert await place_of(workspace, talk, operators[1]) == ["mine"]
 
 
 async def test_snoozed_is_not_silent(workspace, talk, operators):  # noqa: F811
-    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + 7 * DAY)
+    await end_and_snooze.snooze(workspace, talk.conversation, operators[0], clock.now() + 7 * DAY)
     await db.rows("UPDATE conversation SET updated_at = now() - interval '3 days'")
     assert await silence.silent() == []
     await db.rows("UPDATE conversation SET snoozed_until = now() - interval '1 second'")
@@ -193,4 +193,4 @@ async def test_snoozed_is_not_silent(workspace, talk, operators):  # noqa: F811
 @pytest.mark.parametrize("span", [timedelta(seconds=-1), timedelta(days=91)])
 async def test_times_that_are_no_time_to_come_back(workspace, talk, operators, span):  # noqa: F811
     with pytest.raises(Invalid):
-        await due.snooze(workspace, talk.conversation, operators[0], clock.now() + span)
+        await end_and_snooze.snooze(workspace, talk.conversation, operators[0], clock.now() + span)

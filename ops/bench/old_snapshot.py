@@ -24,7 +24,7 @@ from redis.asyncio import Redis
 
 from leadwire.delivery import retry, streams
 from leadwire.delivery.outbox import Event
-from leadwire.delivery.relay import front
+from leadwire.delivery.relay import queue_front
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery
 from leadwire.delivery.worker.claim import claim
@@ -77,7 +77,7 @@ def main() -> None:
 async def _compare(database_url: str, redis_url: str, options: argparse.Namespace) -> float:
     await db.open_pool(database_url, 1, role="engine", indexes_only=True)
     redis_pool.connect(redis_url)
-    vars(front)["_EVERY"] = vars(runner)["_FULL_LOOK_EVERY"] = math.inf
+    vars(queue_front)["_EVERY"] = vars(runner)["_FULL_LOOK_EVERY"] = math.inf
     try:
         await migrate()
         print(f"pages read for each of {options.deliveries} deliveries, in {options.windows} windows")

@@ -19,7 +19,8 @@ ALIVE: Final = 30.0
 """Seconds since it last asked for work within which a worker counts as alive."""
 _GONE: Final = 3600.0  # seconds; names of killed workers are kept for an hour
 _LISTED: Final = 5  # endpoints
-_PATIENCE: Final = 2.0  # seconds for Redis, which may be frozen
+PATIENCE: Final = 2.0
+"""Seconds for Redis, which may be frozen, where a person waits for a page."""
 
 _COUNTED, _UNFINISHED, _TROUBLE, _BEHIND = named(__file__, "counted unfinished trouble behind")
 
@@ -92,14 +93,16 @@ class Status(Struct):
     background_seconds: float | None
 
 
-async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
-    """Return how delivery stands now. Without `finished`, what is done, perhaps millions, is not counted."""
+async def read(redis: Redis | None, shards: int, *, finished: bool, patience: float = PATIENCE) -> Status:
+    """Return how delivery stands now. Without `finished`, what is done, perhaps millions, is not counted. `patience`:
+    seconds until Redis counts as away.
+    """
     counted = await (_COUNTED if finished else _UNFINISHED).rows()
     counted_states = EXACT if finished else (*UNFINISHED, "dead")
     found = workers = silent = None
     with contextlib.suppress(*AWAY):
         if redis is not None:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(patience):
                 states = await streams.states(redis, shards)
             found = [
                 Stream(state.name, state.length, state.lag, state.pending, round(state.oldest, 3)) for state in states

@@ -19,9 +19,11 @@ ask_for_check: Final = full_check.ask
 begun: Final = epochs.begun
 
 
-async def now(*, finished: bool = False) -> Status:
-    """Return streams, lag, workers, what is overdue; with `finished`, also how many deliveries are done."""
-    return await status.read(redis_pool.client(), settings.get().stream_shards, finished=finished)
+async def now(*, finished: bool = False, patience: float = status.PATIENCE) -> Status:
+    """Return streams, lag, workers, what is overdue; with `finished`, also how many deliveries are done. `patience`:
+    seconds until Redis counts as away.
+    """
+    return await status.read(redis_pool.client(), settings.get().stream_shards, finished=finished, patience=patience)
 
 
 async def firing(present: Status | None) -> list[Firing]:

@@ -19,6 +19,7 @@ with lazily():
     from leadwire.interfaces.cli import status as shown
 
 _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
+_PATIENCE: Final = 10.0  # seconds for Redis: on a busy machine this process itself is late
 _EGRESS: Final = "Also connect to the hosts of the endpoints that were tried lately, or to this one; nothing is sent."
 
 
@@ -41,7 +42,7 @@ async def migrate(plan: bool) -> Result:
 @command()
 async def status() -> Result:
     """Show streams, lag, overdue deliveries, dead letters and workers."""
-    now = await system.now(finished=True)
+    now = await system.now(finished=True, patience=_PATIENCE)
     return Result(now, shown.text(now))
 
 

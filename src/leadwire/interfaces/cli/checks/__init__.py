@@ -142,7 +142,7 @@ class _Examination:
         return [finding for server, info in infos.items() for finding in redis.check(info, server)]
 
     async def _conditions(self) -> list[Finding]:
-        return await work.firing() if await self._migrated else []
+        return await work.firing(self._within) if await self._migrated else []
 
     async def _installations(self, client: Redis) -> list[Finding]:
         name = await self._named

@@ -86,9 +86,11 @@ async def age() -> Finding:
     return unless(row["age"] > _OLDEST, "age of transactions", says)
 
 
-async def firing() -> list[Finding]:
-    """What the page System shows. That a process is missing is none before any has been started."""
-    present = await system.now()
+async def firing(patience: float) -> list[Finding]:
+    """What the page System shows. That a process is missing is none before any has been started. `patience`: seconds
+    until Redis counts as away.
+    """
+    present = await system.now(patience=patience)
     attended = present.background_seconds is not None and present.background_seconds <= jobs.UNATTENDED
     started = present.workers or attended or present.overdue.deliveries or present.unrelayed.events
     findings = [

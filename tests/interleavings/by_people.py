@@ -66,7 +66,7 @@ async def _job(case: Case, criteria: redrive_job.Criteria) -> None:
 
 
 @operation(OPERATIONS, "dead claimed behind before numbered_dead expired", db.Locked)
-async def redrive_job(case: Case) -> None:
+async def redrive_job_(case: Case) -> None:
     await _job(case, redrive_job.Criteria(case.start.workspace, "evt_", "evt_z"))
 
 

@@ -151,6 +151,22 @@ async def test_a_replay_sends_every_event_of_the_time_to_one_endpoint(workspace,
     )
 
 
+async def test_a_replay_ends_with_what_there_was_when_somebody_asked(workspace, bot, wire, receiver, db_clock):
+    """Or what comes meanwhile would be sent twice, and without an end where it comes faster than the replay goes."""
+    made = await endpoint(workspace, receiver.url)
+    await people(workspace, bot, 2)
+    await wire.turn()
+    job = await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1)
+    for _ in range(3):
+        await jobs.redrive()
+        await people(workspace, bot, 1)
+        await wire.turn()
+        await db_clock.forward(1)
+    done = await redrives.one(workspace, job.id)
+    assert (done.state, done.done, done.total) == ("finished", 2, 2)
+    assert len(receiver.deliveries) == 2 + 2 + 3
+
+
 async def test_a_replay_leaves_alone_what_is_on_its_way(workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     await people(workspace, bot, 1)

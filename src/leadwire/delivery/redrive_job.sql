@@ -31,8 +31,8 @@ ORDER BY event_id, endpoint_id LIMIT :allowed
 -- count_dead: how many dead letters a job sends again
 SELECT count(*) FROM ({dead}) AS those
 
--- count_past: how many events a replay sends
-SELECT count(*) FROM ({past}) AS those
+-- count_past: how many events a replay sends, and the last of them
+SELECT count(*), max(event_id) FROM ({past}) AS those
 
 -- next_dead: the next of a job
 SELECT * FROM ({dead}) AS those {after}

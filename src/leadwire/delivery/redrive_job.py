@@ -108,9 +108,10 @@ async def create(criteria: Criteria, per_second: int) -> str:
     """Make a job, which has ended when nothing matches. Return its id. A replay ends with what there is now: what comes
     while it runs is on its way already.
     """
-    ((total, *last),), job_id = await _COUNT[criteria.replay].rows(**criteria._asdict()), ids.new("job")
-    if total and last:
-        criteria = criteria._replace(end_event=after(*last))
+    ((total, last),) = await _COUNT[criteria.replay].rows(**criteria._asdict())
+    job_id = ids.new("job")
+    if total and criteria.replay:
+        criteria = criteria._replace(end_event=after(last))
     state: JobState = "running" if total else "finished"
     async with db.transaction():
         await _INSERT.rows(**criteria._asdict(), id=job_id, per_second=per_second, total=total, state=state)

@@ -28,11 +28,11 @@ WHERE :replay::bool AND v.workspace_id = :workspace_id AND v.id >= :first_event 
 WHERE (event_id, endpoint_id) > (:after_event, :after_endpoint) AND event_id >= :after_event
 ORDER BY event_id, endpoint_id LIMIT :allowed
 
--- count_dead: how many dead letters a job sends again
-SELECT count(*) FROM ({dead}) AS those
+-- count_dead: how many dead letters a job sends again, and the event of the last
+SELECT count(*) AS total, max(event_id) AS last FROM ({dead}) AS those
 
 -- count_past: how many events a replay sends, and the last of them
-SELECT count(*), max(event_id) FROM ({past}) AS those
+SELECT count(*) AS total, max(event_id) AS last FROM ({past}) AS those
 
 -- next_dead: the next of a job
 SELECT * FROM ({dead}) AS those {after}

@@ -70,18 +70,10 @@ async def _bot(page: Page) -> None:
     await _first(page, "/bots")
 
 
-def _step(name: str) -> Way:
+def _bot_part(rest: str) -> Way:
     async def way(page: Page) -> None:
         await _bot(page)
-        await page.goto(f"{page.url}?step={name}")
-
-    return way
-
-
-def _bot_part(name: str) -> Way:
-    async def way(page: Page) -> None:
-        await _bot(page)
-        await page.goto(f"{page.url}/{name}")
+        await page.goto(page.url + rest)
 
     return way
 
@@ -137,9 +129,10 @@ SCREENS: dict[str, Way] = {
     "dead-letter": _dead,
     "bots": "/bots",
     "bot": _bot,
-    "bot-question": _step("goal"),
-    "bot-decision": _step("route"),
-    **{f"bot-{part}": _bot_part(part) for part in ("text", "preview", "look", "knowledge", "versions", "install")},
+    "bot-question": _bot_part("?step=goal"),
+    "bot-trial": _bot_part("?try=1"),
+    "bot-decision": _bot_part("?step=route"),
+    **{f"bot-{part}": _bot_part(f"/{part}") for part in ("text", "look", "knowledge", "versions", "install")},
     "keys": "/keys",
     "team": "/team",
     "single-sign-on": "/single-sign-on",

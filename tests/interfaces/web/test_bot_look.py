@@ -70,17 +70,17 @@ async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(admin
 
 
 async def test_the_trial_runs_the_draft_and_keeps_nothing(admin, greeter):
-    await admin.open(f"/bots/{greeter}/preview")
+    assert f'src="/bots/{greeter}/trial?open=1"' in await admin.open(f"/bots/{greeter}?try=1")
     config = (await admin.get(f"/bots/{greeter}/trial/config")).json()
     assert "What brings you here?" in str(config["messages"])
     form = {"said": ["I want to see prices", "11-50"]}
     told = (await tried(admin, greeter, **form)).json()
     assert [one["content"] for one in told["turn"]["messages"] if one["role"] == "user"] == form["said"]
-    assert told["turn"]["input"]["field"] == "email"
+    assert (told["turn"]["input"]["field"], told["at"]) == ("email", "email")
     assert "Saves custom_fields.goal: pricing" in told["notes"]
     assert any(note.startswith("+15 points") for note in told["notes"])
     asked = (await tried(admin, greeter, **form, person="1")).json()
-    assert asked["turn"]["status"] == "handoff"
+    assert (asked["turn"]["status"], asked["at"]) == ("handoff", None)
     for table in ("conversation", "message", "lead", "event", "outbox"):
         assert await db.value(f"SELECT count(*) FROM {table}") == 0
 
@@ -98,19 +98,19 @@ async def test_the_trial_wears_what_the_form_says(admin, workspace, greeter):
 async def test_a_draft_that_is_not_complete_says_so(admin, workspace, greeter):
     whole = library.text("lead-qualification")
     await db.rows("UPDATE bot SET draft = $2 WHERE id = $1", greeter, whole.replace('next = "goal"', 'next = "gone"'))
-    assert "cannot be tried yet" in await admin.open(f"/bots/{greeter}/preview")
+    assert "cannot be tried yet" in await admin.open(f"/bots/{greeter}?try=1")
     told = await tried(admin, greeter, said="hello")
     assert (told.status_code, told.json()["code"]) == (422, "bad_flow")
     assert "gone" in told.json()["detail"]
     await db.rows("UPDATE bot SET draft = 'nonsense' WHERE id = $1", greeter)
-    assert "cannot be tried yet" in await admin.open(f"/bots/{greeter}/preview")
+    assert "cannot be tried yet" in await admin.open(f"/bots/{greeter}?try=1")
     await db.rows("UPDATE bot SET draft = NULL WHERE id = $1", greeter)
-    assert "No draft" in await admin.open(f"/bots/{greeter}/preview")
+    assert "Try it</a>" not in await admin.open(f"/bots/{greeter}")
     assert (await admin.get(f"/bots/{greeter}/trial/config")).status_code == 200  # for the look, there is something
 
 
 async def test_only_the_trials_own_page_may_be_framed_and_only_by_ours(admin, greeter):
-    for path, allowed in (("/trial", "'self'"), ("/look", "'none'"), ("/preview", "'none'"), ("", "'none'")):
+    for path, allowed in (("/trial", "'self'"), ("/look", "'none'"), ("?try=1", "'none'")):
         policy = (await admin.get(f"/bots/{greeter}{path}")).headers["content-security-policy"]
         assert f"frame-ancestors {allowed};" in policy
         assert "unsafe" not in policy
@@ -119,11 +119,11 @@ async def test_only_the_trials_own_page_may_be_framed_and_only_by_ours(admin, gr
 
 async def test_a_viewer_may_try_and_another_workspace_may_not(viewer, greeter):
     await viewer.open(f"/bots/{greeter}/look")
-    assert "primary" not in await viewer.open(f"/bots/{greeter}/preview")
+    assert "primary" not in await viewer.open(f"/bots/{greeter}?try=1")
     assert (await tried(viewer, greeter, said="hello")).status_code == 200
     assert (await viewer.post(f"/bots/{greeter}/look", data=FORM | {"form_token": viewer.token})).status_code == 403
     assert (await viewer.post(f"/bots/{greeter}/trial", data={"said": "hello"})).status_code == 403  # no form of ours
     theirs = await changes.create(await accounts.create_workspace("Other"), "Theirs")
-    for part in ("/look", "/preview", "/trial", "/trial/config"):
+    for part in ("/look", "?try=1", "/trial", "/trial/config"):
         await viewer.open(f"/bots/{theirs}{part}", 404)
     assert (await tried(viewer, theirs, said="hello")).status_code == 404

@@ -135,7 +135,7 @@ async def test_a_viewer_may_look_and_another_workspace_may_not(viewer, greeter):
     assert "/publish" not in await viewer.open(f"/bots/{greeter}?step=start")
     other = await accounts.create_workspace("Other")
     theirs = await changes.create(other, "Theirs")
-    for part in ("", "/text", "/preview", "/knowledge", "/versions", "/install"):
+    for part in ("", "?try=1", "/text", "/knowledge", "/versions", "/install"):
         await viewer.open(f"/bots/{theirs}{part}", 404)
 
 

@@ -87,7 +87,7 @@ async def test_what_takes_too_long_to_read_is_told(admin, workspace, monkeypatch
 
 async def test_a_published_flow_is_read_apart(viewer, greeter, apart_works):
     apart_works.clear()
-    await viewer.open(f"/bots/{greeter}/preview")
+    await viewer.get(f"/bots/{greeter}/trial/config")
     assert apart_works == ["parse_stored"]
 
 

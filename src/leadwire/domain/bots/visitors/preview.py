@@ -25,6 +25,8 @@ class Preview(Struct, frozen=True):
     """What the widget gets, with every message from the first."""
     notes: list[str]
     """What would have happened besides."""
+    at: str | None
+    """The step that waits for the visitor, while the bot answers."""
 
 
 async def run(
@@ -54,7 +56,8 @@ async def run(
         if isinstance(step, str | Reply)
     ]
     stored = [StoredMessage(f"msg_{seq}", role, text, at, seq) for seq, (role, text) in enumerate(said, 1)]
-    return Preview(runtime.turn_of(session, stored), [note for step in steps if (note := _note(step))])
+    notes = [note for step in steps if (note := _note(step))]
+    return Preview(runtime.turn_of(session, stored), notes, state.at if session.status == "active" else None)
 
 
 def _status(steps: Sequence[str | Effect]) -> Status:

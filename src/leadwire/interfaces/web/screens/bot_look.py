@@ -52,17 +52,6 @@ async def save_look(context: PageContext, bot_id: str) -> str:
     return "Saved. Websites show it from the next page on."
 
 
-@screen("/bots/{bot_id}/preview", "bots/preview.html")
-async def try_it(context: PageContext, bot_id: str) -> Values:
-    """The draft in the widget, and what it would have done."""
-    bot = await reads.detail(context.workspace, bot_id)
-    try:
-        usable = bool(bot.draft) and bool(await _parsed(bot))
-    except BadFlow:
-        usable = False
-    return {"tab": "preview", "bot": bot, "usable": usable}
-
-
 @screen("/bots/{bot_id}/trial")
 async def trial(context: PageContext, bot_id: str) -> PageResponse:
     """The page in the frame. `open`: with the chat open."""
@@ -76,11 +65,11 @@ async def trial(context: PageContext, bot_id: str) -> PageResponse:
 async def trial_config(context: PageContext, bot_id: str) -> PageResponse:
     """What the widget there needs to open; with the fields of the form, it looks as they say."""
     bot = await reads.detail(context.workspace, bot_id)
-    query = context.query
+    query, flow = context.query, await usable(bot) or parse_stored(library.text(library.NAMES[0]))  # something to look at
     present = await reads.look(context.workspace, bot_id)
     present = _look(query, present) if query else present
     accepted = context.request.headers.get("accept-language", "")
-    return _json(opening(bot.id, await _flow(bot), query.text("color") or bot.color, present, accepted))
+    return _json(opening(bot.id, flow, query.text("color") or bot.color, present, accepted))
 
 
 @action("/bots/{bot_id}/trial", role="viewer", largest=_LARGEST)
@@ -101,12 +90,12 @@ def _look(form: Form, before: Look) -> Look:
     return body.fields(lacking | filled | form.given(form.on, *_BOXES), Look)
 
 
-async def _flow(bot: BotDetail) -> Flow:
-    """The draft; until there is one that can be used, something to look at."""
+async def usable(bot: BotDetail) -> Flow | None:
+    """The draft, if it can run."""
     try:
         return await _parsed(bot)
     except BadFlow:
-        return parse_stored(library.text(library.NAMES[0]))
+        return None
 
 
 async def _parsed(bot: BotDetail) -> Flow:

@@ -18,7 +18,7 @@ from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_faults, step_labels
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
-from leadwire.interfaces.web.screens import bot_text
+from leadwire.interfaces.web.screens import bot_look, bot_text
 
 _LOOKS_EVERY: Final = 15.0  # seconds between two notes that somebody has the builder open
 _COUNTED: Final = timedelta(days=30)
@@ -29,7 +29,7 @@ _LARGE: Final = 16 * body.LARGEST  # of a form with all the fields that a step c
 
 @screen("/bots/{bot_id}", "bots/builder.html")
 async def builder(context: PageContext, bot_id: str) -> Values:
-    """The draft's picture and, with `step` in the address, the fields of one step."""
+    """The draft's picture and, with `step` in the address, the fields of one step; with `try`, the trial chat."""
     bot = await reads.detail(context.workspace, bot_id)
     source = bot.draft or ""
     draft, flaws = await cpu_work.of_text(source, checked, source)
@@ -60,6 +60,8 @@ async def builder(context: PageContext, bot_id: str) -> Values:
         "theirs": steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
         "faults": faults,
         "tried": tried or context.query.on("check"),
+        "trying": context.query.on("try"),
+        "usable": context.query.on("try") and await bot_look.usable(bot),
         "more_flaws": max(0, len(flaws) - bot_text.MOST_FLAWS),
         "look": _offered(list(steps.values()), step),
         "live": bool(published) and published == bot.draft,

@@ -65,7 +65,24 @@ function show() {
   tellFaults();
   if (!id && chosen && document.activeElement === document.body) linkOf(chosen)?.focus({ preventScroll: true });
   chosen = id;
+  light();
 }
+
+// ---- the trial chat beside the picture: the step that waits for the visitor is lit
+
+let waits = null;
+function light() {
+  const link = document.querySelector("iframe.trial") && linkOf(waits);
+  document.querySelectorAll("g.lit").forEach((one) => one.classList.remove("lit"));
+  link?.closest("g").classList.add("lit");
+  return link;
+}
+addEventListener("message", ({ origin, data }) => {
+  if (origin !== location.origin || data?.at === undefined || data.at === waits) return;
+  waits = data.at;
+  const link = light();
+  if (link) reveal(link);
+});
 
 // ---- faults: each at its field, once that was left, or publishing was tried
 

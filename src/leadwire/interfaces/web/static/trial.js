@@ -13,10 +13,10 @@ const ask = async (path, options) => {
 const turn = async (after) => {
   const body = new URLSearchParams([["form_token", token], ...said.map((one) => ["said", one.content])]);
   if (person) body.set("person", "1");
-  const { turn, notes } = await ask(base, { method: "POST", body });
+  const { turn, notes, at } = await ask(base, { method: "POST", body });
   const ids = said.map((one) => one.client_message_id);
   const messages = turn.messages.map((one) => (one.role === "user" ? { ...one, client_message_id: ids.shift() } : one));
-  parent.postMessage({ notes }, location.origin);
+  parent.postMessage({ notes, at }, location.origin);
   const over = ended ? { status: "ended", input: null } : {};
   return { ...turn, ...over, messages: messages.filter((one) => one.seq > after), transcript: false };
 };
@@ -38,7 +38,7 @@ chat.call = async (path, given) => {
 
 Object.assign(chat.dataset, { bot: `${bot}:${alone}`, base: location.origin });
 document.body.append(chat);
-if (open !== undefined) chat.open(false);
+if (open !== undefined) { chat.open(false); turn(0).catch(() => {}); } // where it begins
 const forget = () => { for (const area of [localStorage, sessionStorage]) for (const key of Object.keys(area)) if (key.includes(alone)) area.removeItem(key); };
 addEventListener("pagehide", forget);
 addEventListener("message", (event) => { // the form beside the frame has changed

@@ -11,7 +11,7 @@ async def test_a_term_is_explained_by_pointer_and_by_key_without_script(browser,
     page = await signed_in(visit, door, workspace, "ada@example.org")
     async with visiting(browser, java_script_enabled=False, storage_state=await page.context.storage_state()) as plain:
         page = await plain.page()
-        await page.goto(f"{door}/dead-letters")
+        await page.goto(f"{door}/deliveries?stage=dead")
         button, meaning = page.get_by_role("button", name="What “Dead letter” means"), page.locator("#help-dead_letter")
         await expect(meaning).to_be_hidden()
         await button.click()

@@ -46,7 +46,7 @@ async def test_why_a_delivery_failed_and_sending_it_again(page, door, workspace,
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await eventually(lambda: db.value("SELECT count(*) FROM every_delivery WHERE state = 'dead'"))
-    await page.goto(f"{door}/dead-letters")
+    await page.goto(f"{door}/deliveries?stage=dead")
     await expect(async_row := page.locator("table.rows tbody tr")).to_have_count(1)
     await async_row.locator("a.cover").click()
     await expect(page.get_by_text("it wants no more events", exact=False)).to_be_visible()

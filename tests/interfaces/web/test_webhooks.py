@@ -81,7 +81,7 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
     assert page.count('<span class="status bad">500</span>') == 4
     assert "all attempts are used up" in page
 
-    page = await admin.open("/dead-letters?outcome=http_5xx")
+    page = await admin.open("/deliveries?stage=dead&outcome=http_5xx")
     assert "<b>1</b> delivery matches" in page
     await admin.fill("/deliveries/redrive", 422, stage="dead", per_second="10")
     receiver.answer = 204
@@ -93,7 +93,7 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
     page = await admin.open(f"/deliveries/{event}/{made.id}")
     assert "Nothing: it has arrived" in page
     assert "sent again 1" in page
-    assert "No dead letters" in await admin.open("/dead-letters")
+    assert "No dead letters" in await admin.open("/deliveries?stage=dead")
 
 
 async def test_the_delivery_page_shows_what_was_sent_and_how_to_check_it(admin, workspace, bot, wire, receiver):

@@ -5,8 +5,9 @@ from typing import Any, Final, TypeVar
 
 from litestar import Request
 
-from leadwire.infrastructure.errors import FieldError, Invalid, InvalidParameter, UnsupportedMediaType
+from leadwire.infrastructure.errors import FieldError, Forbidden, Invalid, InvalidParameter, UnsupportedMediaType
 from leadwire.interfaces.http import body, requests
+from leadwire.interfaces.web import security
 
 C = TypeVar("C", bound=str)
 
@@ -94,7 +95,9 @@ def wrong(field: str, code: str, error: str, message: str = "") -> Invalid:
 
 
 async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -> Form:
-    """The form in the body. Raises UnsupportedMediaType, BodyTooLarge, InvalidParameter."""
+    """The form in the body. Raises Forbidden, UnsupportedMediaType, BodyTooLarge, InvalidParameter."""
+    if not security.same_origin(request.headers):
+        raise Forbidden("This request came from another site.")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise UnsupportedMediaType("Send application/x-www-form-urlencoded.")

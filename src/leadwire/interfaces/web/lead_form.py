@@ -31,11 +31,6 @@ def draft(form: Form, lead: Lead) -> FormValues | None:
     return FormValues(plain | {name: form.text(name) for name in plain if form.has(name)}, _pairs(form))
 
 
-def version(form: Form) -> frozenset[int]:
-    """The version of the lead that the form was made from. Raises Invalid."""
-    return frozenset({form.number("version") or 0})
-
-
 def patch(form: Form, lead: Lead) -> LeadPatch:
     """What differs from `lead`. An emptied field is cleared, an emptied custom field removed. What the form does not
     have stays. Raises Invalid.

@@ -15,7 +15,7 @@ from leadwire.domain.accounts.audit.changes import Entry
 from leadwire.domain.accounts.schema import Person, has_role
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure.errors import DomainError, NotFound
-from leadwire.interfaces.http import client_network, requests
+from leadwire.interfaces.http import requests
 from leadwire.interfaces.web import rendering, security
 from leadwire.interfaces.web.forms import Form, parsed
 
@@ -151,8 +151,3 @@ def render_page(
 def redirect(path: str) -> Response[None]:
     """Redirect to another page, which the browser requests with GET."""
     return Response(None, status_code=303, headers={"Location": quote(path, safe="/?&=#%:+,")})
-
-
-def address(request: "Request[Any, Any, Any]") -> str:
-    """Return the network that the request comes from, for rate limits and the audit log."""
-    return client_network.network(request.scope)

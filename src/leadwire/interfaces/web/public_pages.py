@@ -22,10 +22,11 @@ from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.passkeys import PATIENCE, Answer, Site
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
+from leadwire.infrastructure.errors import DomainError, NotFound
+from leadwire.interfaces.http.client_network import network
 from leadwire.interfaces.http.routes import get, post
 from leadwire.interfaces.web import forms, security
-from leadwire.interfaces.web.page_context import PageResponse, address, redirect, render_page
+from leadwire.interfaces.web.page_context import PageResponse, redirect, render_page
 
 Asked = Request[Any, Any, Any]
 CREDENTIAL: Final = "passkey"
@@ -82,8 +83,6 @@ def open_form(path: str, shown_on: Body) -> Callable[[Body], Open]:
 
     def declare(body: Body) -> Open:
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
-            if not security.same_origin(request.headers):
-                raise Forbidden("This request came from another site.")
             visit = Visit(request, await forms.read(request))
             try:
                 return await body(visit)
@@ -110,12 +109,12 @@ async def go_on(request: Asked, token: str, onward: str) -> PageResponse:
 
 async def signed_in(request: Asked) -> Person | None:
     """Return who sent the request, if somebody is signed in."""
-    return await sessions.person(security.SESSION.read(request), address(request))
+    return await sessions.person(security.SESSION.read(request), network(request.scope))
 
 
 def browser(request: Asked) -> Browser:
     """Return what the request comes from."""
-    return Browser(address(request), request.headers.get("user-agent", ""), security.browser_mark(request))
+    return Browser(network(request.scope), request.headers.get("user-agent", ""), security.browser_mark(request))
 
 
 def site(request: Asked) -> Site:
@@ -125,12 +124,11 @@ def site(request: Asked) -> Site:
 
 def answer(request: Asked, credential: str) -> Answer:
     """Return what a passkey answered, with the challenge that this browser was given."""
-    return Answer(site(request), security.CHALLENGE.read(request), credential, address(request))
+    return Answer(site(request), security.CHALLENGE.read(request), credential, network(request.scope))
 
 
 def options_response(request: Asked, options: str, ticket: str) -> Response[bytes]:
     """Return options, which are JSON; the browser keeps the ticket of their challenge."""
-    headers = dict(security.HEADERS)
-    response = Response(options.encode(), media_type="application/json", headers=headers)
+    response = Response(options.encode(), media_type="application/json", headers=dict(security.HEADERS))
     security.CHALLENGE.write(response, request, ticket, PATIENCE)
     return response

@@ -31,7 +31,6 @@ _ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
 _UNITS: Final = ((86_400, "day"), (3600, "hr."), (60, "min."), (1, "sec."))
 _LASTING: Final = ((172_800, 86_400, "days"), (3600, 3600, "h"), (60, 60, "min"), (0, 1, "s"))  # from when, size, unit
 LOADERS: Final[list[jinja2.BaseLoader]] = [jinja2.PackageLoader("leadwire.interfaces.web", "templates")]
-_MASK: Final = "•" * 8
 _FRAMED: Final = ("bots", "public", "webhooks")  # folders of templates
 
 
@@ -71,12 +70,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    jinja.globals |= {
-        "KINDS": tuple(samples.bodies()),
-        "MASK": _MASK,
-        "GROUPS": catalog.GROUPS,
-        "TERMS": TERMS,
-    }
+    jinja.globals |= {"KINDS": tuple(samples.bodies()), "GROUPS": catalog.GROUPS, "TERMS": TERMS}
     jinja.globals |= {"LANGUAGES": LANGUAGES, "asset": assets.address, "mail_enabled": mail_reads.enabled}
     jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}

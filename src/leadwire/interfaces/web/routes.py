@@ -142,8 +142,6 @@ def action(
 
     def declare(done: Deed) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
-            if not security.same_origin(request.headers):
-                raise Forbidden("This request came from another site.")
             context = await _page_context(request, role, path)
             if isinstance(context, str):
                 return redirect(context)

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -48,8 +47,6 @@ _MOST_STREAMS: Final = 4  # at once, per conversation and process: a browser nee
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
 _COUNTED: Final[dict[bytes, counts.Kind]] = {b"shown": "shown", b"opened": "opened"}
-# As `navigator.sendBeacon` sends a text; or as JSON.
-_COUNT_BODY: Final = re.compile(rb'\s*(?:\{\s*"kind"\s*:)?\s*"?(shown|opened)"?\s*\}?\s*')
 
 _R = Request[Any, Any, Any]
 
@@ -74,10 +71,9 @@ async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
     """
     bot = await _bot(bot_id)
     _COUNTS.take(f"{network(request.scope)} {bot.id}", asyncio.get_running_loop().time())
-    match = _COUNT_BODY.fullmatch(await body.read(request, 64))
-    if match is None:
+    if (kind := _COUNTED.get((await body.read(request, 64)).strip())) is None:
         raise Invalid("The body is `shown` or `opened`.")
-    counts.count(bot.id, _COUNTED[match[1]])
+    counts.count(bot.id, kind)
     return JSONResponse(None, status_code=202)
 
 

@@ -15,7 +15,7 @@ from leadwire.interfaces.web import public_pages as public
 from leadwire.interfaces.web import routes, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.public_pages import Visit, open_form, open_page
-from leadwire.interfaces.web.routes import Values, action, check_again, screen
+from leadwire.interfaces.web.routes import PASSKEYS, SECOND_FACTOR, Values, action, check_again, screen
 
 
 @open_page(routes.SIGN_IN)
@@ -138,7 +138,7 @@ async def end_session(context: PageContext, session_id: str) -> str:
     return "That browser is signed out."
 
 
-@screen(routes.SECOND_FACTOR, "second_factor.html", confirmed=True)
+@screen(SECOND_FACTOR, "second_factor.html", confirmed=True)
 async def set_up(context: PageContext) -> Values:
     """A secret for an authenticator app. It is kept once a code shows that the app has it."""
     secret, offer = second_factor.offer(_login(context), context.form.text("offer"))
@@ -148,38 +148,35 @@ async def set_up(context: PageContext) -> Values:
     return {"secret": secret, "offer": offer, "picture": picture}
 
 
-@action(routes.SECOND_FACTOR, role="viewer", shown_on=set_up, confirmed=True)
+@action(SECOND_FACTOR, role="viewer", shown_on=set_up, confirmed=True)
 async def switch_on(context: PageContext) -> PageResponse:
     """From the next time on a code is asked for; every other browser is signed out."""
     await second_factor.add(context.me, context.form.text("offer"), context.form.text("code"))
-    return context.redirect(
-        "/account", "The second factor is on, and every other browser signed out. Make recovery codes."
-    )
+    said = "The second factor is on, and every other browser signed out. Make recovery codes."
+    return context.redirect("/account", said)
 
 
-@action(
-    "/account/second-factor/remove", role="viewer", shown_on=account, confirmed=True, audit="user.second_factor_removed"
-)
+@action(SECOND_FACTOR + "/remove", role="viewer", shown_on=account, confirmed=True, audit="user.second_factor_removed")
 async def switch_off(context: PageContext) -> str:
     context.entry.subject = context.me.user_id
     await second_factor.remove_app(_login(context))
     return "The authenticator app is off."
 
 
-@screen(routes.PASSKEYS, "passkeys.html", confirmed=True)
+@screen(PASSKEYS, "passkeys.html", confirmed=True)
 async def new_passkey(_: PageContext) -> Values:
     """The form for another passkey."""
     return {}
 
 
-@screen(f"{routes.PASSKEYS}/options", confirmed=True)
+@screen(PASSKEYS + "/options", confirmed=True)
 async def creation(context: PageContext) -> PageResponse:
     """What the browser needs to have the device make a passkey."""
     options = await passkeys.creation_options(context.me, public.site(context.request))
     return public.options_response(context.request, *options)
 
 
-@action(routes.PASSKEYS, role="viewer", shown_on=new_passkey, confirmed=True)
+@action(PASSKEYS, role="viewer", shown_on=new_passkey, confirmed=True)
 async def add_passkey(context: PageContext) -> PageResponse:
     """From the next time on the password alone is not enough; every other browser is signed out."""
     answer = public.answer(context.request, context.form.raw("made"))
@@ -187,9 +184,7 @@ async def add_passkey(context: PageContext) -> PageResponse:
     return context.redirect("/account", "The passkey is added, and every other browser is signed out.")
 
 
-@action(
-    routes.PASSKEYS + "/{passkey_id}/remove", role="viewer", shown_on=account, confirmed=True, audit="passkey.removed"
-)
+@action(PASSKEYS + "/{passkey_id}/remove", role="viewer", shown_on=account, confirmed=True, audit="passkey.removed")
 async def remove_passkey(context: PageContext, passkey_id: str) -> str:
     context.entry.detail = await passkeys.remove(_login(context), passkey_id)
     return "The passkey is removed. Delete it on your device, too."

@@ -1,5 +1,6 @@
 """How a bot's chat looks on websites, and the trial chat: the widget itself, with the draft, in a frame."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -19,12 +20,6 @@ from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 
-_NUMBERS: Final = ("x", "y", "greeting_after", "open_after")
-_PATTERNS: Final = ("greeting_pages", "open_pages", "hide_pages")
-_BOXES: Final = ("opens", "open_on_phones", "rating")
-_TEXTS: Final = (
-    "theme", "side", "avatar", "icon", "launcher", "title", "placeholder", "language", "greeting",
-)  # fmt: skip
 _LARGEST: Final = 1024 * 1024  # bytes of a trial conversation
 
 
@@ -34,7 +29,7 @@ async def look(context: PageContext, bot_id: str) -> Values:
     bot = await reads.detail(context.workspace, bot_id)
     present = await reads.look(context.workspace, bot_id)
     values = msgspec.structs.asdict(present) | {"color": bot.color}
-    values |= {name: "\n".join(values[name]) for name in _PATTERNS}
+    values |= {name: "\n".join(value) for name, value in values.items() if isinstance(value, tuple)}
     if context.refusal:
         values = {name: context.form.raw(name) for name in values}
     languages = {"flow": "As in the flow", "browser": "As the visitor's browser"}
@@ -64,8 +59,8 @@ async def trial(context: PageContext, bot_id: str) -> PageResponse:
 @screen("/bots/{bot_id}/trial/config")
 async def trial_config(context: PageContext, bot_id: str) -> PageResponse:
     """What the widget there needs to open; with the fields of the form, it looks as they say."""
-    bot = await reads.detail(context.workspace, bot_id)
-    query, flow = context.query, await usable(bot) or parse_stored(library.text(library.NAMES[0]))  # something to look at
+    bot, query = await reads.detail(context.workspace, bot_id), context.query
+    flow = await usable(bot) or parse_stored(library.text(library.NAMES[0]))  # something to look at
     present = await reads.look(context.workspace, bot_id)
     present = _look(query, present) if query else present
     accepted = context.request.headers.get("accept-language", "")
@@ -83,11 +78,15 @@ async def trial_turn(context: PageContext, bot_id: str) -> PageResponse:
 
 def _look(form: Form, before: Look) -> Look:
     """What the form says; what it is empty for is as in a new look, and what it lacks as `before`. Raise Invalid."""
-    values: dict[str, Any] = {**form.given(form.text, *_TEXTS), **form.given(form.number, *_NUMBERS)}
-    values |= form.given(lambda name: list(filter(None, map(str.strip, form.text(name).split("\n")))), *_PATTERNS)
-    lacking = {name: value for name, value in msgspec.structs.asdict(before).items() if not form.has(name)}
-    filled = {name: value for name, value in values.items() if value not in ("", None)}
-    return body.fields(lacking | filled | form.given(form.on, *_BOXES), Look)
+    reads: dict[type, Callable[[str], Any]] = {
+        str: form.text,
+        int: form.number,
+        bool: form.on,
+        tuple: lambda name: list(filter(None, map(str.strip, form.text(name).split("\n")))),
+    }
+    present = msgspec.structs.asdict(before)
+    values = {name: reads[type(was)](name) if form.has(name) else was for name, was in present.items()}
+    return body.fields({name: value for name, value in values.items() if value not in ("", None)}, Look)
 
 
 async def usable(bot: BotDetail) -> Flow | None:

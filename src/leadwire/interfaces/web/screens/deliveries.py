@@ -13,7 +13,7 @@ from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.live_updates import Seen, stream
-from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import Values, action, live, screen
 
 _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
@@ -115,12 +115,6 @@ async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -
     for row in await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True):
         return (row.state, row.attempts, row.generation, len(row.history)), row.finished_at is not None
     return None, False
-
-
-@screen("/dead-letters")
-async def dead_letters(context: PageContext) -> PageResponse:
-    """Where they were once: in mails and bookmarks."""
-    return redirect(context.link("/deliveries", stage="dead"))
 
 
 @action("/deliveries/redrive", role="agent", shown_on=deliveries, audit="redrive.started")

@@ -1,6 +1,6 @@
 """Webhook endpoints: how they do, what they are told, and how they are kept."""
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from leadwire.domain.accounts.audit import changes as audit
@@ -20,11 +20,12 @@ from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web import security
-from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
+from leadwire.interfaces.web.live_updates import Seen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, live, screen
 
 PERIODS: Final = {"24": "24 hours", "168": "7 days"}
 _AWAITED: Final = "1"
+_CERTIFICATE: Final = "/webhooks/{endpoint_id}/certificate"
 _ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, str]]] = {
     "stage": (rotation.stage, "endpoint.secret_staged", "The next secret signs beside the present one."),
     "promote": (rotation.promote, "endpoint.secret_promoted", "The old secret signs nothing any more."),
@@ -68,26 +69,20 @@ async def endpoint(context: PageContext, endpoint_id: str) -> Values:
     }
 
 
-@screen("/webhooks/{endpoint_id}/live")
-async def live(context: PageContext, endpoint_id: str) -> PageResponse:
+@live("/webhooks/{endpoint_id}/live")
+async def endpoint_live(context: PageContext, endpoint_id: str) -> Seen:
     """Tells when an attempt was made: of the first ones at once, later as they are counted."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    wanted = history.Filter(endpoint_id=endpoint.id)
-
-    async def look() -> tuple[Hashable, bool]:
-        if attempts := await stats.attempts(endpoint.id):
-            return attempts, False
-        rows = (await history.page(context.workspace, wanted, limit=1)).rows
-        return tuple((row.event_id, row.state, row.attempts) for row in rows), False
-
-    return stream(look, context.me.session_id)
+    if attempts := await stats.attempts(endpoint.id):
+        return attempts, False
+    rows = (await history.page(context.workspace, history.Filter(endpoint_id=endpoint.id), limit=1)).rows
+    return tuple((row.event_id, row.state, row.attempts) for row in rows), False
 
 
 @screen("/webhooks/{endpoint_id}/settings", "webhooks/settings.html", role="admin")
 async def kept(context: PageContext, endpoint_id: str) -> Values:
     """Its address, events and secret; what few need is folded."""
-    endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    return {"endpoint": endpoint}
+    return {"endpoint": await reads.endpoint(context.workspace, endpoint_id)}
 
 
 @action("/webhooks/{endpoint_id}/settings", shown_on=kept, confirmed=True, audit="endpoint.changed")
@@ -194,31 +189,22 @@ async def make_token(context: PageContext, endpoint_id: str) -> PageResponse:
     return await context.render("once.html", 201, title="The receiver's token", secret=token, besides=besides, **way)
 
 
-@screen("/webhooks/{endpoint_id}/certificate", "webhooks/certificate.html", role="admin", confirmed=True)
+@screen(_CERTIFICATE, "webhooks/certificate.html", role="admin", confirmed=True)
 async def certificate(context: PageContext, endpoint_id: str) -> Values:
     """What is known of it, and the form for another one. Its key is never shown."""
-    endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    return {"endpoint": endpoint}
+    return {"endpoint": await reads.endpoint(context.workspace, endpoint_id)}
 
 
-@action(
-    "/webhooks/{endpoint_id}/certificate", shown_on=certificate, confirmed=True, audit="endpoint.certificate_replaced"
-)
+@action(_CERTIFICATE, shown_on=certificate, confirmed=True, audit="endpoint.certificate_replaced")
 async def replace_certificate(context: PageContext, endpoint_id: str) -> PageResponse:
     pem = context.form.text("certificate"), context.form.text("key")
     changed = await certificates.replace(context.workspace, endpoint_id, *pem)
     context.entry.detail = f"{changed.certificate_subject}, until {changed.certificate_ends_at}"
-    return context.redirect(
-        f"/webhooks/{endpoint_id}/settings", "The certificate is stored, encrypted, and used from now on."
-    )
+    said = "The certificate is stored, encrypted, and used from now on."
+    return context.redirect(f"/webhooks/{endpoint_id}/settings", said)
 
 
-@action(
-    "/webhooks/{endpoint_id}/certificate/remove",
-    shown_on=certificate,
-    confirmed=True,
-    audit="endpoint.certificate_removed",
-)
+@action(_CERTIFICATE + "/remove", shown_on=certificate, confirmed=True, audit="endpoint.certificate_removed")
 async def remove_certificate(context: PageContext, endpoint_id: str) -> PageResponse:
     context.entry.detail = (await reads.endpoint(context.workspace, endpoint_id)).certificate_subject or ""
     await certificates.remove(context.workspace, endpoint_id)

@@ -108,7 +108,7 @@ async def edit(context: PageContext, lead_id: str) -> str:
 
 async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLead:
     """Apply a form's patch unless somebody else was quicker. Raises PreconditionFailed, NotFound, Conflict."""
-    version = lead_form.version(context.form)
+    version = frozenset({context.form.number("version") or 0})
     context.entry.subject, context.entry.detail = lead_id, ", ".join(msgspec.to_builtins(patch))
     try:
         return await changes.update(context.workspace, lead_id, patch, unchanged={}, if_match=version)

@@ -3,8 +3,9 @@
 from leadwire.domain.accounts.sign_in.changes import password_reset
 from leadwire.domain.mail import reads
 from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.http.client_network import network
 from leadwire.interfaces.web import security
-from leadwire.interfaces.web.page_context import PageResponse, address
+from leadwire.interfaces.web.page_context import PageResponse
 from leadwire.interfaces.web.public_pages import Visit, browser, open_form, open_page
 
 
@@ -18,7 +19,7 @@ async def forgot(visit: Visit) -> PageResponse:
 async def forgotten(visit: Visit) -> PageResponse:
     """The same for every address."""
     page = _page(visit, sent=True)
-    await password_reset.ask(visit.form.text("email"), address(visit.request))
+    await password_reset.ask(visit.form.text("email"), network(visit.request.scope))
     return page
 
 

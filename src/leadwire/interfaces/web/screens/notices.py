@@ -2,17 +2,16 @@
 addresses at Slack and Teams.
 """
 
-from typing import Any, Final
-
-from litestar import Request
+from typing import Final
 
 from leadwire.domain.notices import changes, links, reads
 from leadwire.domain.notices.changes import addresses, transcript
 from leadwire.domain.notices.schema import OFFERS, SERVICES, TO_ADDRESSES
 from leadwire.infrastructure.errors import Forbidden
-from leadwire.interfaces.http.routes import get, post
+from leadwire.interfaces.http.routes import post
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, render_page
+from leadwire.interfaces.web.public_pages import Asked, Visit, open_page
 from leadwire.interfaces.web.routes import Values, action, screen
 from leadwire.interfaces.web.screens import account, inbox
 
@@ -63,15 +62,15 @@ async def remove(context: PageContext, address_id: str) -> str:
     return "The address is removed. Nothing more is sent there."
 
 
-@get(_PATH)
-async def unsubscribe(request: Request[Any, Any, Any]) -> PageResponse:
+@open_page(_PATH)
+async def unsubscribe(visit: Visit) -> PageResponse:
     """Asks, because programs that check links open them: only a POST changes something."""
-    *_, kind = links.opened(request.path_params["token"])
-    return render_page(request, "public/unsubscribe.html", {"title": OFFERS[kind].title, "done": False})
+    *_, kind = links.opened(visit.token)
+    return visit.render("public/unsubscribe.html", title=OFFERS[kind].title, done=False)
 
 
 @post(_PATH)
-async def unsubscribed(request: Request[Any, Any, Any]) -> PageResponse:
+async def unsubscribed(request: Asked) -> PageResponse:
     """The button, and the one click of RFC 8058: the link says it all, so the body is not read."""
     if not security.same_origin(request.headers):
         raise Forbidden("This request came from another site.")
@@ -80,8 +79,7 @@ async def unsubscribed(request: Request[Any, Any, Any]) -> PageResponse:
     return render_page(request, "public/unsubscribe.html", {"title": OFFERS[kind].title, "done": True})
 
 
-@get("/transcript/{token:str}")
-async def read_transcript(request: Request[Any, Any, Any]) -> PageResponse:
+@open_page("/transcript/{token:str}")
+async def read_transcript(visit: Visit) -> PageResponse:
     """Text only: what a visitor typed may be an address, also where the bot repeats it."""
-    said = await reads.transcript(request.path_params["token"])
-    return render_page(request, "public/transcript.html", said)
+    return visit.render("public/transcript.html", **await reads.transcript(visit.token))

@@ -18,10 +18,11 @@ from leadwire.infrastructure import clock, telemetry
 from leadwire.infrastructure.errors import DomainError
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import requests
+from leadwire.interfaces.http.client_network import network
 from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.routes import post
 from leadwire.interfaces.web import forms, security
-from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect, render_page
 from leadwire.interfaces.web.public_pages import Asked, Visit, browser, go_on, open_form, open_page, signed_in
 from leadwire.interfaces.web.routes import Values, action, screen
 
@@ -89,7 +90,7 @@ async def come_back(request: Asked) -> PageResponse:
     except DomainError as refusal:
         if flow:
             fault = getattr(refusal, "fault", refusal.code)
-            tries.failed([provider.workspace], provider.name, fault, address(request))
+            tries.failed([provider.workspace], provider.name, fault, network(request.scope))
         response = _refused(request, provider.id, refusal)
     security.SIGN_ON.write(response, request, "")
     return response
@@ -211,7 +212,7 @@ async def remove_domain(context: PageContext, domain_id: str) -> str:
 
 async def _provider(request: Asked) -> reads.Provider:
     """The provider in the path. Raise NotFound, and RateLimited after many requests from one address."""
-    await _CALLS.claim(address(request), "Too many tries. Wait five minutes.")
+    await _CALLS.claim(network(request.scope), "Too many tries. Wait five minutes.")
     provider = await reads.one(request.path_params["provider_id"].replace("\0", ""))
     set_workspace(provider.workspace)
     return provider

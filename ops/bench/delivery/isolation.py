@@ -1,4 +1,6 @@
-"""What endpoints that misbehave cost another customer."""
+"""What endpoints that misbehave cost another customer, whose receiver is a process of its own: in the field it is
+somebody else's machine.
+"""
 
 import asyncio
 import contextlib
@@ -69,16 +71,16 @@ class Backlog(NamedTuple):
 
 async def isolation(seconds: float) -> AsyncIterator[Isolation]:
     """Every manner with every count, each on fresh tables with processes of its own; `seconds` for each half."""
-    async with Sink() as sink:
+    async with Sink() as sink, Sink() as theirs:
         for manner in MANNERS:
             for count in COUNTS:
-                yield await _beside(sink, manner, count, seconds)
+                yield await _beside(sink, theirs, manner, count, seconds)
 
 
-async def _beside(sink: Sink, manner: str, count: int, seconds: float) -> Isolation:
+async def _beside(sink: Sink, theirs: Sink, manner: str, count: int, seconds: float) -> Isolation:
     await world.fresh()
     async with Process("relay"), Process("deliver", _WORKER) as worker:
-        urls = [hanging_dns.url(n) if manner == "dns" else sink.url(f"{manner}/{n}") for n in range(count)]
+        urls = [hanging_dns.url(n) if manner == "dns" else theirs.url(f"{manner}/{n}") for n in range(count)]
         quiet, *bad = await world.workspaces([sink.url(host="localhost"), *urls])
         await warm(sink, [quiet])
         idle = await lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
@@ -96,16 +98,18 @@ async def bars(seconds: float, loops: int) -> AsyncIterator[Bar]:
     """
     mixed = [f"hang/{n}" for n in range(40)] + [f"late/{n}" for n in range(10)]
     with busy_loops(loops):
-        async with Sink() as sink:
-            yield await _bar(sink, "40 hanging, 10 late", mixed, 10_000, seconds, 3)
-            yield await _bar(sink, "100 that reset", [f"reset/{n}" for n in range(100)], 10_000, seconds, 5)
-            yield await _bar(sink, "500,000 due", ["hook"], 500_000, seconds, 3)
+        async with Sink() as sink, Sink() as theirs:
+            yield await _bar(sink, theirs, "40 hanging, 10 late", mixed, 10_000, seconds, 3)
+            yield await _bar(sink, theirs, "100 that reset", [f"reset/{n}" for n in range(100)], 10_000, seconds, 5)
+            yield await _bar(sink, theirs, "500,000 due", ["hook"], 500_000, seconds, 3)
 
 
-async def _bar(sink: Sink, beside: str, manners: list[str], owed: int, seconds: float, most: float) -> Bar:
+async def _bar(
+    sink: Sink, theirs: Sink, beside: str, manners: list[str], owed: int, seconds: float, most: float
+) -> Bar:
     await world.fresh()
     async with Process("relay"), Process("deliver") as worker:
-        quiet, *bad = await world.workspaces([sink.url(host="localhost"), *map(sink.url, manners)])
+        quiet, *bad = await world.workspaces([sink.url(host="localhost"), *map(theirs.url, manners)])
         await warm(sink, [quiet])
         alone = await lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
         if owed > _MOST:

@@ -50,6 +50,18 @@ def test_a_cluster_is_learned_from_any_of_its_servers(scheme: str) -> None:
     assert all(issubclass(one.connection_class, SSLConnection) == (scheme == "rediss") for one in nodes)
 
 
+@pytest.mark.parametrize("url", ["redis://one", "redis+sentinel://one/streams", "redis+cluster://one"])
+def test_a_patient_client_waits_longer_unless_the_address_says_how_long(url: str) -> None:
+    def times(client: Any) -> tuple[float, float]:
+        nodes = [*client.nodes_manager.startup_nodes.values()] if isinstance(client, RedisCluster) else []
+        options = nodes[0].connection_kwargs if nodes else client.connection_pool.connection_kwargs
+        return options["socket_connect_timeout"], options["socket_timeout"]
+
+    usual = times(create_client(url))
+    assert times(create_client(url, 30.0)) == (30.0, 30.0) > usual
+    assert times(create_client(f"{url}?socket_timeout=7", 30.0)) == (30.0, 7)
+
+
 @pytest.mark.parametrize(
     ("url", "why"),
     [

@@ -59,23 +59,25 @@ class _ToPrimary(AbstractConnection):
             raise NotPrimary(str(error)) from error
 
 
-def connect(url: str) -> None:
+def connect(url: str, patience: float | None = None) -> None:
     """Make the client of this process. Raise OperatorError for an address that is not one of a Redis."""
     global _client  # noqa: PLW0603 - one pool a process, as for the database
-    _client = create_client(url)
+    _client = create_client(url, patience)
 
 
-def create_client(url: str) -> "redis.Redis":
+def create_client(url: str, patience: float | None = None) -> "redis.Redis":
     """A client; it connects at the first command. Errors are not retried here: the callers' loops do that.
 
-    Raise OperatorError for an address that is not one of a Redis.
+    `patience`: the seconds for a connection and for an answer, instead of ours. Raise OperatorError for an address that
+    is not one of a Redis.
     """
+    times = {"socket_connect_timeout": patience, "socket_timeout": patience} if patience else {}
     scheme, plus, kind = urlsplit(url).scheme.partition("+")
     try:
         if not plus:
-            client = Client.from_url(url, **_ONE_TIMES, retry=Retry(NoBackoff(), 0), health_check_interval=0)
+            client = Client.from_url(url, **_ONE_TIMES | times, retry=Retry(NoBackoff(), 0), health_check_interval=0)
         elif scheme in {"redis", "rediss"} and kind in _KINDS:
-            return _KINDS[kind](url, scheme)
+            return _KINDS[kind](url, scheme, _MANY_TIMES | times)
         else:
             raise ValueError(f"its form is none of {_FORMS}")
     except (ValueError, TypeError, RedisClusterException) as error:
@@ -111,14 +113,14 @@ class _SentinelPool(SentinelConnectionPool):
         await self.sentinel_manager.aclose()
 
 
-def _sentinel(url: str, scheme: str) -> "redis.Redis":
+def _sentinel(url: str, scheme: str, times: dict[str, Any]) -> "redis.Redis":
     """A client of whichever server the sentinels say is the primary, asked for each connection."""
     name = urlsplit(url).path.strip("/")
     if not name or "/" in name:
         raise ValueError("the name of their primary comes after the sentinels: redis+sentinel://HOST,HOST/NAME")
     servers, options = _hosts(url, scheme, 26379)
     own = {option: options.pop(f"sentinel_{option}", None) for option in ("username", "password")}
-    options = {"retry": Retry(NoBackoff(), 0), **_MANY_TIMES, **options}
+    options = {"retry": Retry(NoBackoff(), 0), **times, **options}
     same = {option: value for option, value in options.items() if option.startswith(("ssl", "socket", "retry"))}
     sentinel = cast(Any, Sentinel)(servers, sentinel_kwargs=same | own, **options)
     return _to_primary(sentinel.master_for(name, Client, _SentinelPool))
@@ -171,14 +173,14 @@ class _Cluster(RedisCluster):
         return slot
 
 
-def _cluster(url: str, scheme: str) -> "redis.Redis":
+def _cluster(url: str, scheme: str, times: dict[str, Any]) -> "redis.Redis":
     """A client of all primaries of a cluster. It has the same commands, but for what a pipeline takes."""
     if urlsplit(url).path.strip("/"):
         raise ValueError("a cluster has neither a name nor numbered databases")
     servers, options = _hosts(url, scheme, 6379)
     nodes = [ClusterNode(*server) for server in servers]
     # Retried once, or pipelines would never ask anew who has the slots. Some slots may be away, if not the streams'.
-    options = {"retry": Retry(NoBackoff(), 1), "require_full_coverage": False, **_MANY_TIMES, **options}
+    options = {"retry": Retry(NoBackoff(), 1), "require_full_coverage": False, **times, **options}
     cluster = _Cluster(startup_nodes=nodes, **options)
     cluster.named = dict(cluster.nodes_manager.startup_nodes)
     return cast("redis.Redis", cluster)

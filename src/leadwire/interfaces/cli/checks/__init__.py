@@ -23,6 +23,7 @@ _Check = Coroutine[Any, Any, Finding | list[Finding]]
 
 _CONNECTIONS: Final = 5
 _CLEAN_UP: Final = 2.0  # seconds for the servers to cancel what has not finished
+_SHARE: Final = 0.25  # of the time, for one answer of Redis: a busy machine is not taken for a server that is away
 _MOMENT: Final = 1.0  # seconds; before the deadline, for who makes others wait to be told
 _FIX: Final = "see `locks`; where it names nobody, the server is slow or frozen: look at its host and its log"
 _IN_THE_WAY: Final = ("Redis address", "Redis answers", "Redis Cluster", "Redis primary", "Redis slots")
@@ -137,7 +138,7 @@ class _Examination:
         await asyncio.wait([*conditions, *(self._start(about, check) for about, check in checks.items())])
 
     async def _infos(self) -> list[Finding]:
-        redis_pool.connect(self._settings.redis_url)
+        redis_pool.connect(self._settings.redis_url, self._within * _SHARE)
         infos = await redis.infos(redis_pool.require_client())
         return [finding for server, info in infos.items() for finding in redis.check(info, server)]
 

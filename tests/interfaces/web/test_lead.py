@@ -9,7 +9,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
-from leadwire.domain.exports.text import FORMATS
+from leadwire.domain.exports.formats import FORMATS
 from leadwire.domain.leads import changes, export, reads
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import TEXTS, LeadPatch, custom_fields

@@ -1,4 +1,5 @@
-"""Deliveries that are due and may be sent now go from `waiting` to `queued`.
+"""Deliveries that are due, retries among them, and may be sent now go from `waiting` to `queued`; the relay's loop puts
+them into the streams.
 
 This is where an endpoint's window, rate and order are kept, and the rate of a new host. None of them costs a retry:
 what has to wait stays `waiting`. Only endpoints whose own time has come are looked at, so neither other endpoints nor

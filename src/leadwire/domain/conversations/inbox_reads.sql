@@ -1,3 +1,5 @@
+-- What the lists of the inbox are made of; `inbox_reads.py` puts them together.
+
 -- {waiting}
 c.workspace_id = :workspace AND c.status = 'handoff' AND c.assigned_to IS NULL
 

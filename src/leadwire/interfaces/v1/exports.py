@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from leadwire.domain.accounts.schema import Caller as Key
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.exports import changes, reads
+from leadwire.domain.exports.formats import FORMATS
 from leadwire.domain.exports.reads import EventsQuery, StoredExport
 from leadwire.domain.exports.schema import (
     Export,
@@ -20,7 +21,6 @@ from leadwire.domain.exports.schema import (
     Kind,
     TooManyExports,
 )
-from leadwire.domain.exports.text import FORMATS
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import FieldError, InsufficientScope, Invalid, InvalidParameter, RateLimited

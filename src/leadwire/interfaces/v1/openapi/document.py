@@ -12,7 +12,7 @@ import msgspec
 from litestar import Litestar
 
 from leadwire import __version__
-from leadwire.domain.exports.text import FORMATS
+from leadwire.domain.exports.formats import FORMATS
 from leadwire.infrastructure import ids, settings
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter, Problem
 from leadwire.interfaces.http.body import media_types

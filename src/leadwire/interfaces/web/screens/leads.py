@@ -9,8 +9,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bulk_changes import reads as bulk_changes
 from leadwire.domain.conversations import reads as conversations
-from leadwire.domain.leads import changes, fields, history, reads
-from leadwire.domain.leads import export as files
+from leadwire.domain.leads import changes, downloads, fields, history, reads
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead, custom_fields
 from leadwire.domain.privacy import erasure
@@ -67,8 +66,8 @@ async def export(context: PageContext) -> PageResponse:
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
     if kind == "csv":
         names = await bots.names(context.workspace)
-        return context.download(name, "text/csv", files.as_csv(context.workspace, wanted, names))
-    return context.download(name, "application/json", files.as_json(context.workspace, wanted))
+        return context.download(name, "text/csv", downloads.as_csv(context.workspace, wanted, names))
+    return context.download(name, "application/json", downloads.as_json(context.workspace, wanted))
 
 
 @screen("/leads/{lead_id}", "leads/lead.html")

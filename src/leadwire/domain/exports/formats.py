@@ -1,4 +1,4 @@
-"""Rows of an export as text: NDJSON or CSV."""
+"""Rows of an export of `/v1` as text: NDJSON or CSV."""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter

@@ -1,4 +1,7 @@
-"""Leads as files, made while they are sent: no copy is kept that an erasure would have to find."""
+"""The files of the list of leads, made while they are sent: no copy is kept that an erasure would have to find.
+
+Those of `/v1` are in `domain/exports`.
+"""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Final

@@ -68,8 +68,7 @@ def connect(url: str, patience: float | None = None) -> None:
 def create_client(url: str, patience: float | None = None) -> "redis.Redis":
     """A client; it connects at the first command. Errors are not retried here: the callers' loops do that.
 
-    `patience`: the seconds for a connection and for an answer, instead of ours. Raise OperatorError for an address that
-    is not one of a Redis.
+    `patience`: seconds for a connection, and for an answer. Raise OperatorError for an address that is no Redis's.
     """
     times = {"socket_connect_timeout": patience, "socket_timeout": patience} if patience else {}
     scheme, plus, kind = urlsplit(url).scheme.partition("+")

@@ -1,7 +1,7 @@
-"""The consumers of the streams, which are workers: who lives, and what is taken over from whom.
+"""The consumers of the streams, which are workers: since when each is silent, and how their entries are taken over.
 
-A worker that lives says so every few seconds (`beat`); by the time since then Redis knows who is gone. That the
-database was away, or what its clock says, makes no difference.
+A worker that lives says so every few seconds (`beat`); by the time since then Redis knows who is gone, and
+`worker/reader.py` decides. That the database was away, or what its clock says, makes no difference.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,6 +1,7 @@
 """The runner: one loop claims what is due of every kind; calls of a kind's function run beside it.
 
-A call that fails fails alone: a batch is run again one by one, in the same round. Any number of processes may run.
+A call that fails fails alone: a batch is run again one by one, in the same round. Any number of processes may run. A
+claim (`queue.sql`) gives each workspace its turn.
 """
 
 import asyncio

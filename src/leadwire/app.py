@@ -20,7 +20,9 @@ from leadwire.interfaces import docs
 from leadwire.interfaces.http.middleware import RequestMiddleware
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.v1 import bots, conversations, events, exports, leads, me, openapi, receiver
+from leadwire.interfaces.receiver import api as receiver
+from leadwire.interfaces.receiver import published
+from leadwire.interfaces.v1 import bots, conversations, events, exports, leads, me, openapi
 from leadwire.interfaces.v1.authentication import ApiKeyGuard
 from leadwire.interfaces.v1.idempotency import idempotent
 from leadwire.interfaces.web import router
@@ -70,6 +72,8 @@ def create_app(health: Health | None = None, more: Sequence[HTTPRouteHandler] = 
             route_handlers=[
                 v1,
                 receiver.router,
+                published.addresses,
+                published.public_keys,
                 widget.router,
                 static.script,
                 *router.handlers(),

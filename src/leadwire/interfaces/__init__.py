@@ -1,1 +1,1 @@
-"""What speaks to the outside: the `/v1` API, the web area, the visitor's widget, the command line. Thin."""
+"""What speaks to the outside: `/v1`, the receivers' API, the web area, the visitor's widget, the command line. Thin."""

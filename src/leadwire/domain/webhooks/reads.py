@@ -47,6 +47,15 @@ async def endpoint(workspace: str | None, endpoint_id: str) -> Endpoint:
     return _endpoint(await _ENDPOINT.one(missing, id=endpoint_id, workspace=workspace))
 
 
+def egress_addresses() -> list[str]:
+    """Return the networks that deliveries come from, a single address without its length. Raise NotFound where the
+    operator has named none.
+    """
+    if not (networks := settings.get().egress_addresses):
+        raise NotFound("Whoever runs this instance has not said which addresses it sends from.")
+    return [str(network.network_address) if network.num_addresses == 1 else str(network) for network in networks]
+
+
 async def public_keys(endpoint_id: str) -> tuple[list[PublicKey], str | None]:
     """Return what anybody may verify an endpoint's deliveries with, and the address of the installation that has it
     now, if it has moved. Raise NotFound, also where that address is not known.

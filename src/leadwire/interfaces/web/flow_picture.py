@@ -7,14 +7,12 @@ from msgspec import Struct
 
 from leadwire.domain.bots.builder import editing, fields
 from leadwire.domain.bots.builder.editing import Draft
-from leadwire.domain.bots.builder.fields import Step
+from leadwire.domain.bots.builder.fields import Exit, Step
 from leadwire.interfaces.web import step_labels
 from leadwire.interfaces.web.flow_layout import WIDE, Edge, Point, laid_out
 
 _HEAD, _LINE, _ROW = 36, 18, 22  # pixels: the kind of a step, a line of its text, a way on
 _LETTERS: Final = 30  # of a line
-
-_Exit = tuple[str, str | None, bool]
 
 
 class Way(Struct, frozen=True):
@@ -88,14 +86,14 @@ def picture(draft: Draft) -> Picture:
     return Picture(layout.width, layout.height, boxes)
 
 
-def _drawn(step: Step) -> list[_Exit]:
+def _drawn(step: Step) -> list[Exit]:
     """The ways that have a port: each of a list's rows, and those that are set or have to be."""
     exits = list(fields.exits(step))
     rows = [way for way in exits if "/" in way[0]]
     return [*rows, *(way for way in exits if "/" not in way[0] and (way[1] or way[2] or step.get("type") == "handoff"))]
 
 
-def _way(step: Step, way: _Exit, port: Point, line: str, *, labeled: bool) -> Way:
+def _way(step: Step, way: Exit, port: Point, line: str, *, labeled: bool) -> Way:
     name, target, required = way
     state = "fail" if name.startswith("on_") else "if" if "/" in name else "next"
     label = _short(step_labels.way(step, name)) if labeled else ""

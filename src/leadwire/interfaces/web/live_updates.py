@@ -43,33 +43,38 @@ def stream(look: Look, session_id: str) -> Response[Any]:
     return Stream(_poll(look, session_id), headers=_HEADERS, media_type=_KIND)
 
 
-def conversation_events(workspace: str, session_id: str, user_id: str = "", looks_at: str = "") -> Response[Any]:
+def conversation_events(workspace: str, session_id: str, user_id: str, looks_at: str) -> Response[Any]:
     """Send `changed` when anything happens in a conversation of the workspace, at most three times a second, and
     `typing` with a conversation where the visitor types. While it is open, the session's user counts as present, and as
     looking at the conversation `looks_at`.
     """
-    return Stream(_listen(workspace, session_id, user_id, looks_at), headers=_HEADERS, media_type=_KIND)
+    return Stream(_listen((workspace, looks_at), session_id, user_id, inbox=True), headers=_HEADERS, media_type=_KIND)
 
 
-async def _listen(workspace: str, session_id: str, user_id: str = "", looks_at: str = "") -> AsyncIterator[bytes]:
-    loop, noted = asyncio.get_running_loop(), float("-inf")
+def draft_events(draft: pubsub.Place, session_id: str, user_id: str) -> Response[Any]:
+    """Send `changed` when a draft has changed, or who has it open. While it is open, the user has, if any."""
+    return Stream(_listen(draft, session_id, user_id, inbox=False), headers=_HEADERS, media_type=_KIND)
+
+
+async def _listen(channel: pubsub.Place, session_id: str, user_id: str, *, inbox: bool) -> AsyncIterator[bytes]:
+    loop, noted, (workspace, looks_at) = asyncio.get_running_loop(), float("-inf"), channel
     with (
         _slot(session_id) as free,
-        hub.watch(workspace, kinds=_KINDS) as watch,
-        pubsub.looking(workspace, looks_at, user_id),
+        hub.watch(workspace, "" if inbox else looks_at, _KINDS) as watch,
+        pubsub.looking(workspace, looks_at if user_id else "", user_id),
     ):
         if not free:
             yield _DONE
             return
         yield b"retry: 2000\n\n"
         while not hub.leaving:
-            if loop.time() - noted > sessions.PRESENCE_EVERY:
+            if inbox and loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
                 await sessions.update(session_id, present_at=clock.now())
             changes = await watch.changed(_PING)
             if not await sessions.is_active(session_id):
                 break
-            if looks_at:
+            if looks_at and user_id:
                 pubsub.publish(workspace, looks_at, "looking", user_id)
             for conversation_id in {ident for ident, kind in changes if kind == "typing_visitor"}:
                 yield f"event: typing\ndata: {conversation_id}\n\n".encode()

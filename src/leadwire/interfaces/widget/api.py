@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 from litestar import Request, Router, post
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 from litestar.response import Stream
 
@@ -234,10 +235,7 @@ def _position(text: str) -> int:
     return int(text)
 
 
-_HANDLERS: Final = (
-    show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end, send_transcript,
-    rate, note_activity, count,
-)  # fmt: skip
+_HANDLERS: Final = [value for value in list(globals().values()) if isinstance(value, HTTPRouteHandler)]
 router = Router(
     "/widget/v1",
     route_handlers=[*_HANDLERS, *options(*_HANDLERS)],

@@ -18,6 +18,8 @@ Kind = Literal[
 ]  # fmt: skip
 Step = dict[str, Any]
 """A node, or an object inside one, as plain data."""
+Exit = tuple[str, str | None, bool]
+"""A way on: its field, the step that it names, if one, and whether it has to name one."""
 
 _LINE: Final = 500  # characters from which a text is one of several lines
 _MOST_ROWS: Final = 1000
@@ -47,10 +49,8 @@ def of(kind: str) -> tuple[Field, ...]:
     return _fields(inspect.type_info(model)) if model else ()
 
 
-def exits(step: Step) -> Iterator[tuple[str, str | None, bool]]:
-    """Each way on from a step: its field, such as `next` or `options/0/next`; the step that it names, if one; and
-    whether it has to name one. In the order of the fields.
-    """
+def exits(step: Step) -> Iterator[Exit]:
+    """Each way on from a step, in the order of the fields: those are `next` or `options/0/next`, for instance."""
     return _exits(of(str(step.get("type"))), step, "")
 
 
@@ -65,7 +65,7 @@ def open_end(steps: Sequence[Step]) -> tuple[str, str]:
     return next(ends, ("", ""))
 
 
-def _exits(fields: tuple[Field, ...], values: Step, prefix: str) -> Iterator[tuple[str, str | None, bool]]:
+def _exits(fields: tuple[Field, ...], values: Step, prefix: str) -> Iterator[Exit]:
     for field in fields:
         value = values.get(field.name)
         if field.kind == "step":

@@ -12,6 +12,7 @@ from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.builder.rewriting import DEEP, rewritten
 from leadwire.domain.bots.flow.parse import LARGEST, read
 from leadwire.domain.bots.schema import BotNotFound
+from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
@@ -96,6 +97,12 @@ async def undo(workspace: str, bot_id: str, user_id: str, *, redo: bool = False)
     missing = Conflict(f"There is nothing to {'redo' if redo else 'undo'}.", code="nothing_to_undo")
     await reads.revision(workspace, bot_id)
     await (_REDO if redo else _UNDO).one(missing, workspace=workspace, bot=bot_id, user=user_id, now=clock.now())
+    pubsub.publish(*channel(workspace, bot_id))
+
+
+def channel(workspace: str, bot_id: str) -> pubsub.Place:
+    """Where those who have a draft open are told of changes, and of each other: not where inboxes listen."""
+    return f"{workspace}/bots", bot_id
 
 
 async def _save(workspace: str, bot_id: str, source: str, user_id: str | None, authors: Mapping[str, str]) -> None:
@@ -105,6 +112,7 @@ async def _save(workspace: str, bot_id: str, source: str, user_id: str | None, a
         authors=msgspec.json.encode(authors).decode(), kept=max(3, min(KEPT, _KEPT_BYTES // size)),
     )  # fmt: skip
     await quotas.check(workspace, "flow_bytes", COUNT_BYTES)
+    pubsub.publish(*channel(workspace, bot_id))
 
 
 def _edited(old: Draft, change: Edit, seen: tuple[str, str] | None) -> Draft:

@@ -86,8 +86,7 @@ async def rollback(context: PageContext, bot_id: str) -> str:
 @screen("/bots/{bot_id}/knowledge", "bots/knowledge.html")
 async def knowledge(context: PageContext, bot_id: str) -> Values:
     bot = await reads.detail(context.workspace, bot_id)
-    entries = await reads.faq(context.workspace, bot.id)
-    return {"tab": "knowledge", "bot": bot, "faq": entries}
+    return {"tab": "knowledge", "bot": bot, "faq": await reads.faq(context.workspace, bot.id)}
 
 
 @action("/bots/{bot_id}/knowledge", shown_on=knowledge, audit="bot.taught")
@@ -106,8 +105,7 @@ async def unteach(context: PageContext, bot_id: str, entry_id: str) -> None:
 async def install(context: PageContext, bot_id: str) -> Values:
     """The snippet, and which websites may use it."""
     bot = await reads.detail(context.workspace, bot_id)
-    address = security.public_url(context.request)
-    return {"tab": "install", "bot": bot, "address": address}
+    return {"tab": "install", "bot": bot, "address": security.public_url(context.request)}
 
 
 @action("/bots/{bot_id}/install", shown_on=install, audit="bot.embedded")
@@ -125,5 +123,4 @@ async def make_identity_secret(context: PageContext, bot_id: str) -> PageRespons
     secret = await changes.make_identity_secret(context.workspace, bot_id)
     crumbs = [("/bots", "Bots"), (f"/bots/{bot_id}/install", (await reads.detail(context.workspace, bot_id)).name)]
     besides = "Your server signs with it; what was signed with the one before is refused from now on."
-    values = {"title": "The secret is ready", "crumbs": crumbs, "besides": besides, "curl": "", "secret": secret}
-    return await context.render("once.html", 201, **values)
+    return await context.render("once.html", 201, title="The secret", crumbs=crumbs, besides=besides, secret=secret)

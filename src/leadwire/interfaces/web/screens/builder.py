@@ -1,7 +1,6 @@
 """The builder: a bot's draft as a picture and a panel of fields."""
 
-import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
@@ -20,7 +19,6 @@ from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, ste
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
 from leadwire.interfaces.web.screens import bot_look, bot_text
 
-_LOOKS_EVERY: Final = 15.0  # seconds between two notes that somebody has the builder open
 _COUNTED: Final = timedelta(days=30)
 _MOVES: Final = {"drop": None, "up": -1, "down": 1}
 """What the buttons of a row do: how far they move it, or None."""
@@ -76,18 +74,9 @@ async def builder(context: PageContext, bot_id: str) -> Values:
 @screen("/bots/{bot_id}/live")
 async def live(context: PageContext, bot_id: str) -> PageResponse:
     """Tells when the draft has changed, or who else has it open."""
-    loop, noted = asyncio.get_running_loop(), float("-inf")
     await reads.revision(context.workspace, bot_id)
-
-    async def look() -> tuple[Hashable, bool]:
-        nonlocal noted
-        if context.may("admin") and loop.time() - noted > _LOOKS_EVERY:
-            noted = loop.time()
-            pubsub.publish(_space(context), bot_id, "looking", context.me.user_id)
-        others = pubsub.hub.lookers.of((_space(context), bot_id)) - {context.me.user_id}
-        return (await reads.revision(context.workspace, bot_id), frozenset(others)), False
-
-    return live_updates.stream(look, context.me.session_id)
+    editor = context.me.user_id if context.may("admin") else ""
+    return live_updates.draft_events(drafts.channel(context.workspace, bot_id), context.me.session_id, editor)
 
 
 @action("/bots/{bot_id}/publish", shown_on=builder)
@@ -235,11 +224,6 @@ def _given(context: PageContext) -> dict[str, str]:
     return values
 
 
-def _space(context: PageContext) -> str:
-    """Where the builders of a workspace tell each other who is there: not where its inboxes listen."""
-    return f"{context.workspace}/bots"
-
-
 async def _others(context: PageContext, bot_id: str) -> list[str]:
-    here = pubsub.hub.lookers.of((_space(context), bot_id)) - {context.me.user_id}
+    here = pubsub.hub.lookers.of(drafts.channel(context.workspace, bot_id)) - {context.me.user_id}
     return [person.called for person in await accounts.users(context.workspace) if person.id in here] if here else []

@@ -1,6 +1,4 @@
-"""Which mails somebody gets, the link that ends them without a sign-in, and what a visitor reads of their chat;
-addresses at Slack and Teams.
-"""
+"""Which mails somebody gets, the link that ends them, what a visitor reads of their chat; Slack and Teams."""
 
 from typing import Final
 
@@ -37,8 +35,7 @@ async def send_transcript(context: PageContext, conversation_id: str) -> str:
 @screen(_ADDRESSES, "notices.html", role="admin")
 async def listed(context: PageContext) -> Values:
     """Where the workspace is told, besides the mails that each person chooses."""
-    rows = await reads.addresses(context.workspace)
-    return {"addresses": rows, "services": SERVICES, "offers": TO_ADDRESSES}
+    return {"addresses": await reads.addresses(context.workspace), "services": SERVICES, "offers": TO_ADDRESSES}
 
 
 @action(_ADDRESSES, shown_on=listed, confirmed=True, audit="notice_address.added")

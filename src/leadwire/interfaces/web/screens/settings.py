@@ -79,8 +79,8 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
     """The one page that ever shows it: never in an address, never kept by the browser."""
     (key,) = [row for row in await reads.listed(context.workspace) if row.id == key_id]
     curl = f"curl -s -H 'Authorization: Bearer {secret}' '{security.public_url(context.request)}/v1/leads?limit=1'"
-    way = {"crumbs": [("/keys", "API keys")], "besides": ""}
-    return await context.render("once.html", 201, title=f"“{key.name}” is ready", secret=secret, curl=curl, **way)
+    named = {"title": f"“{key.name}” is ready", "crumbs": [("/keys", "API keys")]}
+    return await context.render("once.html", 201, secret=secret, curl=curl, **named)
 
 
 @screen("/audit", "audit.html", role="admin")

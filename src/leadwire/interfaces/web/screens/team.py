@@ -16,8 +16,7 @@ from leadwire.interfaces.web.screens import account
 async def team(context: PageContext) -> Values:
     """Everybody with an account, and the links that are still open."""
     people, links = await reads.team(workspace=context.workspace), await reads.invitations(context.workspace)
-    refused = await mail.suppressed(context.workspace)
-    return {"people": people, "open_links": links, "refused": refused}
+    return {"people": people, "open_links": links, "refused": await mail.suppressed(context.workspace)}
 
 
 @action("/team", shown_on=team, confirmed=True)
@@ -70,8 +69,7 @@ async def lift(context: PageContext) -> str:
 @screen("/team/networks", "team/networks.html", role="admin")
 async def allowed(context: PageContext) -> Values:
     """The networks, and the form for others."""
-    address = client_network.address(context.request.scope)
-    return {"allowed": context.me.networks, "address": address}
+    return {"allowed": context.me.networks, "address": client_network.address(context.request.scope)}
 
 
 @action("/team/networks", shown_on=allowed, confirmed=True, audit="workspace.networks_changed")

@@ -22,9 +22,9 @@ from leadwire.interfaces.http import client_network, requests
 from leadwire.interfaces.http.middleware import ADDED, WAITED, set_workspace
 from leadwire.interfaces.http.responses import JSONResponse, Single
 from leadwire.interfaces.http.routes import options
+from leadwire.interfaces.receiver.deliveries import HANDLERS, Owner
 from leadwire.interfaces.v1.authentication import CHALLENGE, FAILURES_A_MINUTE, bearer
 from leadwire.interfaces.v1.operations import Asked, Body, Query, get, post
-from leadwire.interfaces.v1.receiver_deliveries import HANDLERS, Owner
 
 _LIMIT: Final = RateLimit("receiver", 6000, shared=True)
 _FAILURES: Final = RateLimit("authentication", FAILURES_A_MINUTE, shared=False)

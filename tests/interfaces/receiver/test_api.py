@@ -11,7 +11,7 @@ from leadwire.domain.webhooks import changes, receivers
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
-from leadwire.interfaces.v1 import receiver as api
+from leadwire.interfaces.receiver import api
 from tests import jobs
 from tests.delivery.test_numbers import numbered, people
 from tests.delivery.wired import endpoint

@@ -1,0 +1,1 @@
+"""What receivers of webhooks use: an API of their own under /receiver/v1, and what they may know of deliveries."""

@@ -39,6 +39,19 @@ async def test_a_released_connection_is_the_next_to_be_acquired(pool: Pool) -> N
     pool.release(second)
 
 
+@pytest.mark.parametrize("values", [["many"], [2**40], [], [1, 2]])
+async def test_a_value_that_cannot_be_sent_leaves_no_table_locked(
+    database: None, servers: Services, values: list[object]
+) -> None:
+    """asyncpg has had the statement prepared by then, without an end: until one comes, the server waits in it."""
+    with pytest.raises((asyncpg.DataError, asyncpg.InterfaceError)):
+        await db.rows("SELECT 1 FROM lead WHERE score = $1", *values)
+    connection = await asyncpg.connect(servers.database_url)
+    found = "SELECT count(*) FROM pg_locks WHERE relation = 'lead'::regclass"
+    assert await connection.fetchval(found) == 0
+    await connection.close()
+
+
 async def test_who_waits_longest_is_served_first_and_there_are_never_more_than_the_limit(pool: Pool) -> None:
     in_use = 0
     most = 0

@@ -13,10 +13,11 @@ _LEAVE_EVERY: Final = 1.0  # seconds
 
 
 class Connection(asyncpg.Connection):
-    """A pooled connection. It never holds session state, so the reset query (a round trip a query) is left out."""
+    """A pooled connection. It never holds session state; asyncpg resets it only after an error (`Pool.drop`)."""
 
     def get_reset_query(self) -> str:
-        return ""
+        """Any: it ends what asyncpg has begun with a value that it then cannot send, which keeps the tables locked."""
+        return "SELECT 1"
 
 
 class Pool:

@@ -22,7 +22,7 @@ async def test_a_draft_is_tried_in_the_widget_and_nothing_is_kept(page, door, wo
     chat, lit = Chat(page.frame_locator("iframe.trial")), page.locator("g.lit a")
     await expect(lit).to_have_id("step-goal")
     await chat.picks("I want to see prices")
-    await expect(page.get_by_text("Saves custom_fields.goal: pricing")).to_be_visible()
+    await expect(page.get_by_text("Saves goal: pricing")).to_be_visible()
     await expect(lit).to_have_id("step-size")
     await chat.picks("11-50")
     await chat.says("grace@navy.example")
@@ -45,12 +45,12 @@ async def test_the_trial_stays_while_the_picture_changes_and_goes_when_a_step_is
     await page.goto(f"{at}?try=1")
     chat = Chat(page.frame_locator("iframe.trial"))
     await chat.picks("I want to see prices")
-    await expect(page.get_by_text("Saves custom_fields.goal: pricing")).to_be_visible()
+    await expect(page.get_by_text("Saves goal: pricing")).to_be_visible()
     bot = at.rpartition("/")[2]
     draft = library.text("lead-qualification").replace("What brings you here?", "What do you need?")
     await bots.save_draft(workspace, bot, draft)  # by somebody else
     await expect(page.locator("#step-goal")).to_contain_text("What do you need?")
-    await expect(page.get_by_text("Saves custom_fields.goal: pricing")).to_be_visible()
+    await expect(page.get_by_text("Saves goal: pricing")).to_be_visible()
     await expect(page.locator("g.lit a")).to_have_id("step-size")
     await page.locator("#step-goal").click()
     await expect(page.locator("#panel textarea").first).to_have_value("What do you need?")

@@ -77,7 +77,7 @@ async def test_the_trial_runs_the_draft_and_keeps_nothing(admin, greeter):
     told = (await tried(admin, greeter, **form)).json()
     assert [one["content"] for one in told["turn"]["messages"] if one["role"] == "user"] == form["said"]
     assert (told["turn"]["input"]["field"], told["at"]) == ("email", "email")
-    assert "Saves custom_fields.goal: pricing" in told["notes"]
+    assert "Saves goal: pricing" in told["notes"]
     assert any(note.startswith("+15 points") for note in told["notes"])
     asked = (await tried(admin, greeter, **form, person="1")).json()
     assert (asked["turn"]["status"], asked["at"]) == ("handoff", None)

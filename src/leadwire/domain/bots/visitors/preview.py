@@ -70,7 +70,7 @@ def _note(step: str | Effect) -> str:
         case str() | Reply():
             return ""
         case Saved():
-            return f"Saves {step.field or 'for the flow'}: {step.value}"
+            return f"Saves {(step.field or 'for the flow').removeprefix('custom_fields.')}: {step.value}"
         case Scored():
             return f"{step.points:+d} points: {step.label}"
         case Consented():

@@ -168,9 +168,11 @@ async def test_none_is_opened_but_for_who_wants_one(servers: Services, database:
     async with moved_to(servers.database_url, "engine"):
         assert db.DB.connections is not None
         await db.DB.connections.abandon()
+        assert db.DB.watching is not None
+        db.DB.watching.cancel()  # on a slow machine it asks the server whether it is there
         before = asyncio.all_tasks()
         assert await db.value("SELECT 1") == 1
-        assert asyncio.all_tasks() == before
+        assert asyncio.all_tasks() <= before
         assert db.DB.pool is not None
         assert db.DB.pool.get_size() == 1
 

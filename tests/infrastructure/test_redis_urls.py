@@ -59,6 +59,7 @@ def test_a_patient_client_waits_longer_unless_the_address_says_how_long(url: str
 
     usual = times(create_client(url))
     assert times(create_client(url, 30.0)) == (30.0, 30.0) > usual
+    assert times(create_client(url, 0.5)) == usual, "never shorter than a process waits"
     assert times(create_client(f"{url}?socket_timeout=7", 30.0)) == (30.0, 7)
 
 

@@ -59,24 +59,24 @@ class _ToPrimary(AbstractConnection):
             raise NotPrimary(str(error)) from error
 
 
-def connect(url: str, patience: float | None = None) -> None:
+def connect(url: str, patience: float = 0.0) -> None:
     """Make the client of this process. Raise OperatorError for an address that is not one of a Redis."""
     global _client  # noqa: PLW0603 - one pool a process, as for the database
     _client = create_client(url, patience)
 
 
-def create_client(url: str, patience: float | None = None) -> "redis.Redis":
+def create_client(url: str, patience: float = 0.0) -> "redis.Redis":
     """A client; it connects at the first command. Errors are not retried here: the callers' loops do that.
 
-    `patience`: seconds for a connection, and for an answer. Raise OperatorError for an address that is no Redis's.
+    `patience`: least seconds for a connection, and for an answer. Raise OperatorError for what is no Redis's address.
     """
-    times = {"socket_connect_timeout": patience, "socket_timeout": patience} if patience else {}
     scheme, plus, kind = urlsplit(url).scheme.partition("+")
+    times = {name: max(seconds, patience) for name, seconds in (_MANY_TIMES if plus else _ONE_TIMES).items()}
     try:
         if not plus:
-            client = Client.from_url(url, **_ONE_TIMES | times, retry=Retry(NoBackoff(), 0), health_check_interval=0)
+            client = Client.from_url(url, **times, retry=Retry(NoBackoff(), 0), health_check_interval=0)
         elif scheme in {"redis", "rediss"} and kind in _KINDS:
-            return _KINDS[kind](url, scheme, _MANY_TIMES | times)
+            return _KINDS[kind](url, scheme, times)
         else:
             raise ValueError(f"its form is none of {_FORMS}")
     except (ValueError, TypeError, RedisClusterException) as error:

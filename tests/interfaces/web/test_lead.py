@@ -10,7 +10,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.exports.formats import FORMATS
-from leadwire.domain.leads import changes, export, reads
+from leadwire.domain.leads import changes, downloads, reads
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import TEXTS, LeadPatch, custom_fields
 from leadwire.infrastructure import db
@@ -67,7 +67,7 @@ async def test_what_a_form_lacks_stays(agent, workspace, bot):
 @pytest.mark.parametrize("field", [*TEXTS, "score"])
 async def test_each_field_of_a_lead_is_wherever_people_look_for_it(agent, workspace, bot, field):
     lead = await make.lead(workspace, bot, name="Ada", phone="020 7946 0000", company="Acorn")
-    (head, _) = [chunk async for chunk in export.as_csv(workspace, LeadSearch(), {})]
+    (head, _) = [chunk async for chunk in downloads.as_csv(workspace, LeadSearch(), {})]
     assert field in head.decode("utf-8-sig").strip().split(",")
     names = FORMATS["csv"][1]("leads", [], head=True)
     assert field in names.decode().strip().split(",")

@@ -22,7 +22,7 @@ async def never():
 def opened(request, workspace, session):
     """Opens one more stream of the session."""
     if request.param == "inbox":
-        return lambda: live_updates._listen(workspace, session)
+        return lambda: live_updates._listen((workspace, ""), session, "", inbox=True)
     return lambda: live_updates._poll(never, session)
 
 
@@ -41,7 +41,7 @@ async def test_a_session_has_twelve_streams(opened):
 
 @pytest.mark.parametrize("end", ["DELETE FROM user_session", "DELETE FROM user_account"])
 async def test_nothing_is_told_after_the_session_has_ended(workspace, session, end):
-    stream = live_updates._listen(workspace, session)
+    stream = live_updates._listen((workspace, ""), session, "", inbox=True)
     await anext(stream)
     hub.wake_all()
     assert await anext(stream) == CHANGED

@@ -50,7 +50,7 @@ def of(kind: str) -> tuple[Field, ...]:
 
 
 def exits(step: Step) -> Iterator[Exit]:
-    """Each way on from a step, in the order of the fields: those are `next` or `options/0/next`, for instance."""
+    """Each way on from a step, in the order of its fields, which are called `next` or, in a list, `options/0/next`."""
     return _exits(of(str(step.get("type"))), step, "")
 
 

@@ -22,18 +22,6 @@ CALLS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-async def made(workspace, receiver):
-    return await numbered(workspace, receiver)
-
-
-@pytest.fixture
-async def asking(workspace, made, anonymous):
-    """A client with the token of the endpoint."""
-    anonymous.headers["Authorization"] = f"Bearer {await receivers.make_token(workspace, made)}"
-    return anonymous
-
-
 @pytest.mark.parametrize(("method", "path"), CALLS)
 async def test_nothing_is_answered_without_a_token_that_holds(anonymous, api_key, workspace, made, method, path):
     replaced = await receivers.make_token(workspace, made)

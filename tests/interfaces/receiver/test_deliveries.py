@@ -5,20 +5,8 @@ import pytest
 from leadwire.domain.webhooks import changes, receivers
 from leadwire.infrastructure import ids
 from tests import jobs, make
-from tests.delivery.test_numbers import numbered, people
+from tests.delivery.test_numbers import people
 from tests.delivery.wired import endpoint
-
-
-@pytest.fixture
-async def made(workspace, receiver):
-    return await numbered(workspace, receiver)
-
-
-@pytest.fixture
-async def asking(workspace, made, anonymous):
-    """A client with the token of the endpoint."""
-    anonymous.headers["Authorization"] = f"Bearer {await receivers.make_token(workspace, made)}"
-    return anonymous
 
 
 @pytest.fixture

@@ -75,6 +75,12 @@ def test_a_primary_of_a_cluster_that_is_away_is_named(sound: dict[str, str], clu
     assert found["Redis primary"]["says"].startswith(f"{away.address}: ")
 
 
+def test_a_primary_that_answers_late_is_not_away(sound: dict[str, str], cluster: Cluster) -> None:
+    cluster.primaries[0]("CLIENT", "PAUSE", 7000)  # longer than a process waits, the second try included
+    _, found = examined(**sound | {"REDIS_URL": cluster.url})
+    assert [one for about, one in found.items() if "Redis" in about and one["level"] == "error"] == []
+
+
 @pytest.mark.parametrize(
     ("replica", "says"),
     [

@@ -5,8 +5,8 @@ import re
 from leadwire.interfaces.web import router
 
 _ALSO = [
-    "/?days=92",
-    "/?days=92&bot_id={bot_id}",
+    "/?days=90",
+    "/?days=90&bot_id={bot_id}",
     "/leads?q=example",
     "/leads?q=nobody-has-this",
     "/leads?sort=score",

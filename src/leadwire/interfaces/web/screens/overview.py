@@ -20,7 +20,7 @@ from leadwire.interfaces.web.routes import Values, screen
 class PeriodQuery(Struct, frozen=True, kw_only=True):
     """The query string of pages about a period."""
 
-    days: Annotated[int, Meta(ge=1, le=92)] = 30
+    days: Annotated[int, Meta(ge=1, le=90)] = 30
     bot_id: BotId | None = None
 
 

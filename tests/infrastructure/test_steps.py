@@ -24,12 +24,14 @@ FIRST = "2026-11-22T02:30:00:000000"  # with it the first tables are complete
 JOBS = "2026-11-23T03:10:00:000000"  # the next one adds columns to endpoints, then an index of deliveries
 DELIVERY = "2026-11-23T21:00:00:000000"  # the next one adds a column to deliveries
 
-# Days are left out: other tests drop and make those of the tests' own database.
+# Days are left out: other tests drop and make those of the tests' own database. So are names of a partition's indexes,
+# which PostgreSQL makes itself where the table has none yet.
 _SCHEMA = r"""
 SELECT * FROM (
 SELECT 'column' AS kind, table_name AS name, concat_ws(' ', column_name, udt_name, column_default, is_nullable) AS made
 FROM information_schema.columns WHERE table_schema = 'public'
-UNION ALL SELECT 'index', tablename, indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT 'index', tablename, regexp_replace(indexdef, 'INDEX \w+_default_\w+', 'INDEX')
+FROM pg_indexes WHERE schemaname = 'public'
 UNION ALL SELECT 'constraint', conrelid::regclass::text,
     concat_ws(' ', conname, pg_get_constraintdef(oid), convalidated)
 FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid <> 0
@@ -206,6 +208,36 @@ async def test_a_step_that_gets_no_lock_gives_up_in_words(database: None, monkey
         with pytest.raises(steps.OperatorError, match=r"^DROP TABLE discard: no lock within 0 s; run it again later$"):
             await steps.run("test", "", "DROP TABLE discard")
     await holder.close()
+
+
+async def test_an_index_of_a_table_with_partitions_is_built_for_each_and_goes_on_where_it_was(database: None) -> None:
+    outside = await asyncpg.connect(db.DB.config["dsn"])  # a transaction of its own for each statement
+    await outside.execute("CREATE TABLE made (a int) PARTITION BY RANGE (a)")
+    try:
+        for number in range(3):
+            await outside.execute(
+                f"CREATE TABLE made_{number} PARTITION OF made FOR VALUES FROM ({number}) TO ({number + 1})"
+            )
+        await outside.execute("INSERT INTO made VALUES (0), (1), (1), (2)")
+        for _ in range(2):  # the second time it goes on
+            with pytest.raises(steps.OperatorError, match="could not create unique index"):
+                await steps.run("test", "", "CREATE UNIQUE INDEX made_by_a ON made (a)")
+            assert await _valid(outside) == {"made_by_a": False, "made_0_by_a": True, "made_1_by_a": False}
+        await outside.execute("DELETE FROM made WHERE a = 1")
+        await steps.run("test", "", "CREATE UNIQUE INDEX made_by_a ON made (a)")
+        await outside.execute("CREATE TABLE made_3 PARTITION OF made FOR VALUES FROM (3) TO (4)")
+        names = ("made_by_a", "made_0_by_a", "made_1_by_a", "made_2_by_a", "made_3_a_idx")
+        assert await _valid(outside) == dict.fromkeys(names, True)
+    finally:
+        await steps.forget()
+        await outside.execute("DROP TABLE made")
+        await outside.close()
+
+
+async def _valid(connection: asyncpg.Connection) -> dict[str, bool]:
+    """Whether each index of the table `made`, and of its partitions, is valid."""
+    query = "SELECT relname, indisvalid FROM pg_index JOIN pg_class ON indexrelid = oid WHERE relname LIKE 'made%'"
+    return dict(await connection.fetch(query))
 
 
 def test_a_script_is_split_at_what_ends_a_statement_and_nothing_else() -> None:

@@ -1,8 +1,8 @@
 """The steps of a migration: how its script runs beside processes that serve.
 
 Each statement is a transaction of its own, so that no lock outlasts it. An index of a table that was there before is
-built CONCURRENTLY. A statement that gets no lock in time gives way, and is tried again after a pause that grows. What
-is done is noted with it: a migration that was stopped goes on where it was.
+built CONCURRENTLY, of one with partitions for each of them. A statement that gets no lock in time gives way, and is
+tried again after a pause that grows. What is done is noted with it: a migration that was stopped goes on where it was.
 """
 
 import asyncio
@@ -32,8 +32,13 @@ _COMMENT: Final = re.compile(r"--[^\n]*")
 _COMMENTS: Final = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))+")
 _MADE: Final = re.compile(r"\bCREATE TABLE (\w+)")
 _INDEX: Final = re.compile(r"CREATE (?:UNIQUE )?INDEX (?P<name>\w+) ON (?P<table>\w+)")
-_CONCURRENTLY: Final = re.compile(r"CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+)")
+_CONCURRENTLY: Final = re.compile(r"(CREATE (?:UNIQUE )?INDEX) CONCURRENTLY (?P<name>\w+) ON (?P<table>\w+)")
 _IN_BATCHES: Final = re.compile(r"DO \$\$.*\bCOMMIT\b", re.DOTALL)
+_WITHOUT: Final = """
+SELECT inhrelid::regclass::text FROM pg_inherits partition WHERE inhparent = $1::regclass AND NOT EXISTS (
+    SELECT FROM pg_index JOIN pg_inherits joined ON joined.inhrelid = indexrelid
+    WHERE indrelid = partition.inhrelid AND joined.inhparent = $2::regclass
+) ORDER BY 1"""
 
 _log = logging.getLogger("leadwire")
 
@@ -101,12 +106,7 @@ def headline(step: str) -> str:
 async def alone(step: str, transaction: Callable[[], AbstractAsyncContextManager[None]] = db.transaction) -> None:
     """Run a statement that locks a table in a transaction of its own, as often as it needs. Raise OperatorError."""
 
-    async def take() -> None:
-        async with transaction():
-            await db.rows(_GIVE_WAY)
-            await db.rows(step)
-
-    await _patiently(take, step)
+    await _patiently(partial(_briefly, step, transaction), step)
 
 
 async def _patiently(take: Callable[[], Awaitable[None]], step: str) -> None:
@@ -124,9 +124,16 @@ async def _patiently(take: Callable[[], Awaitable[None]], step: str) -> None:
         pause = min(2 * pause, longest)
 
 
+async def _briefly(step: str, transaction: Callable[[], AbstractAsyncContextManager[None]] = db.transaction) -> None:
+    async with transaction():
+        await db.rows(_GIVE_WAY)
+        await db.rows(step)
+
+
 async def _take(step: str, name: str) -> None:
     if index := _CONCURRENTLY.match(step):
-        await _index(step, index[1])
+        partitioned = await db.value("SELECT relkind = 'p' FROM pg_class WHERE oid = $1::regclass", index["table"])
+        await (_index_of_partitions(index) if partitioned else _index(step, index["name"]))
         await _note(name)
     elif _IN_BATCHES.match(step):
         await db.rows(step)
@@ -145,6 +152,19 @@ async def _index(step: str, name: str) -> None:
         await db.rows(f"DROP INDEX CONCURRENTLY {name}")
     if not valid:
         await db.rows(step)
+
+
+async def _index_of_partitions(index: re.Match[str]) -> None:
+    """Build an index of a table with partitions, which becomes valid with the last of them. A partition that is made
+    meanwhile has it.
+    """
+    name, table, rest = index["name"], index["table"], index.string[index.end() :]
+    if await db.value("SELECT to_regclass($1) IS NULL", name):
+        await _briefly(f"{index[1]} {name} ON ONLY {table}{rest}")
+    for (partition,) in await db.rows(_WITHOUT, table, name):
+        part = f"{partition}_{name.removeprefix(f'{table}_')}"
+        await _index(f"{index[1]} CONCURRENTLY {part} ON {partition}{rest}", part)
+        await _briefly(f"ALTER INDEX {name} ATTACH PARTITION {part}")
 
 
 async def _note(name: str) -> None:

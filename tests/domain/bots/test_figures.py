@@ -5,9 +5,10 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from leadwire.domain.bots import engine, figures, reads
+from leadwire.domain.bots import figures, reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.figures import StepCount
+from leadwire.domain.bots.flow import engine
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.visitors import store
 from leadwire.domain.leads.schema import Source

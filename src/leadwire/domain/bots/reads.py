@@ -9,7 +9,7 @@ from leadwire.domain.accounts import keys
 from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.bots import schema
 from leadwire.domain.bots.builder import blocks
-from leadwire.domain.bots.engine import State
+from leadwire.domain.bots.flow.engine import State
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.flow.parse import parse_stored
 from leadwire.domain.bots.look import Look, stored

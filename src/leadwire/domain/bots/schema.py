@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from leadwire.domain.bots.engine import Prompt, State
+from leadwire.domain.bots.flow.engine import Prompt, State
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.look import Look
 from leadwire.domain.conversations.plan import Known

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from leadwire.domain.bots import engine
 from leadwire.domain.bots.builder import blocks
 from leadwire.domain.bots.builder.rewriting import written
-from leadwire.domain.bots.engine import Consented, Saved
+from leadwire.domain.bots.flow import engine
+from leadwire.domain.bots.flow.engine import Consented, Saved
 from leadwire.domain.bots.flow.parse import BadFlow, parse
 from leadwire.infrastructure.errors import NotFound
 from tests.domain.bots.flows import PRIVACY

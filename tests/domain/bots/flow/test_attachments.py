@@ -2,10 +2,9 @@
 
 import pytest
 
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Consented, Reply
-from leadwire.domain.bots.flow import attachments
+from leadwire.domain.bots.flow import attachments, engine
 from leadwire.domain.bots.flow.attachments import Shown
+from leadwire.domain.bots.flow.engine import Consented, Reply
 from leadwire.domain.bots.flow.nodes import Image, Link, Say
 from leadwire.domain.bots.flow.parse import BadFlow, parse
 from leadwire.domain.conversations.schema import MAX_TEXT

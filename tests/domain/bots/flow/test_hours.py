@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Reply, Saved
-from leadwire.domain.bots.flow import hours
+from leadwire.domain.bots.flow import engine, hours
+from leadwire.domain.bots.flow.engine import Reply, Saved
 from leadwire.domain.bots.flow.nodes import Ask, End, Flow, Hours
 from leadwire.domain.bots.flow.parse import BadFlow, parse, parse_stored
 from leadwire.infrastructure import clock

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from leadwire.domain.bots import engine
 from leadwire.domain.bots.builder import variables
-from leadwire.domain.bots.engine import Saved
+from leadwire.domain.bots.flow import engine
+from leadwire.domain.bots.flow.engine import Saved
 from leadwire.domain.bots.flow.nodes import KINDS, QUESTIONS, Ask, End, Flow
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.bots.visitors import decide

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import leadwire.interfaces.widget
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import HandedOff, Saved
-from leadwire.domain.bots.flow import inputs, library
+from leadwire.domain.bots.flow import engine, inputs, library
+from leadwire.domain.bots.flow.engine import HandedOff, Saved
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.visitors.opening import WORDS
 from leadwire.domain.bots.visitors.preview import run

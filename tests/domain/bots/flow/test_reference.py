@@ -6,9 +6,8 @@ from typing import get_args
 
 import pytest
 
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import HandedOff, Reply, Saved, Scored
-from leadwire.domain.bots.flow import expressions, inputs, nodes
+from leadwire.domain.bots.flow import engine, expressions, inputs, nodes
+from leadwire.domain.bots.flow.engine import HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.flow.nodes import AnyNode, Input, Op
 from leadwire.domain.bots.flow.parse import LARGEST, parse
 from leadwire.domain.conversations.schema import MAX_TEXT

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.domain.bots import engine
+from leadwire.domain.bots.flow import engine
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.bots.visitors import decide

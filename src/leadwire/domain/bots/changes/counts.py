@@ -7,7 +7,7 @@ from datetime import date
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from leadwire.domain.bots.engine import WENT_ON
+from leadwire.domain.bots.flow.engine import WENT_ON
 from leadwire.domain.leads.schema import Lead, Source
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.collected import Collected

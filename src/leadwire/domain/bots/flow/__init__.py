@@ -1,1 +1,1 @@
-"""The language of flows: its nodes, what texts and conditions mean, and how one is read and checked. Pure."""
+"""The language of flows: its nodes, what texts and conditions mean, how one is read, checked, and run. Pure."""

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored, State
-from leadwire.domain.bots.flow import hours, inputs
+from leadwire.domain.bots.flow import engine, hours, inputs
+from leadwire.domain.bots.flow.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored, State
 from leadwire.domain.bots.flow.expressions import fill
 from leadwire.domain.bots.flow.nodes import Ask, Scalar
 from leadwire.domain.bots.schema import VisitorSession

@@ -6,8 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.flow import attachments
+from leadwire.domain.bots.flow import attachments, engine
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.look import LANGUAGES, Look
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored
+from leadwire.domain.bots.flow import engine
+from leadwire.domain.bots.flow.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.flow.inputs import option
 from leadwire.domain.bots.flow.nodes import Ask, Flow
 from leadwire.domain.bots.schema import Turn, VisitorSession

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
-from leadwire.domain.bots import engine, reads
+from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.bots.flow import attachments
+from leadwire.domain.bots.flow import attachments, engine
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.visitors import decide
 from leadwire.domain.bots.visitors.decide import Heard

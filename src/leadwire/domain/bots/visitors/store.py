@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from leadwire.domain.accounts import keys
 from leadwire.domain.bots.changes import counts
-from leadwire.domain.bots.engine import Consented, Scored, State
+from leadwire.domain.bots.flow.engine import Consented, Scored, State
 from leadwire.domain.bots.visitors.decide import TurnPlan
 from leadwire.domain.conversations import store as conversations
 from leadwire.domain.conversations.store import Part

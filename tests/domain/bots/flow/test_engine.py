@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Saved, Scored
-from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow import engine, library
+from leadwire.domain.bots.flow.engine import Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.flow.expressions import fill, holds
 from leadwire.domain.bots.flow.nodes import Branch, Case, Condition, End, Flow, Op, When
 from leadwire.domain.bots.flow.parse import parse

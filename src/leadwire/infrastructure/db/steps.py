@@ -38,7 +38,7 @@ _WITHOUT: Final = """
 SELECT inhrelid::regclass::text FROM pg_inherits partition WHERE inhparent = $1::regclass AND NOT EXISTS (
     SELECT FROM pg_index JOIN pg_inherits joined ON joined.inhrelid = indexrelid
     WHERE indrelid = partition.inhrelid AND joined.inhparent = $2::regclass
-) ORDER BY 1"""
+) ORDER BY 1 LIMIT 1"""
 
 _log = logging.getLogger("leadwire")
 
@@ -161,7 +161,7 @@ async def _index_of_partitions(index: re.Match[str]) -> None:
     name, table, rest = index["name"], index["table"], index.string[index.end() :]
     if await db.value("SELECT to_regclass($1) IS NULL", name):
         await _briefly(f"{index[1]} {name} ON ONLY {table}{rest}")
-    for (partition,) in await db.rows(_WITHOUT, table, name):
+    while partition := await db.value(_WITHOUT, table, name):  # asked each time: days are made and dropped meanwhile
         part = f"{partition}_{name.removeprefix(f'{table}_')}"
         await _index(f"{index[1]} CONCURRENTLY {part} ON {partition}{rest}", part)
         await _briefly(f"ALTER INDEX {name} ATTACH PARTITION {part}")

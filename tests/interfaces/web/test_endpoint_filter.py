@@ -37,6 +37,14 @@ async def test_what_is_no_filter_is_told_where_it_was_entered(admin, workspace, 
     assert "score over 9" in page
 
 
+async def test_what_postgresql_has_no_character_for_is_told_as_any_other_fault(admin, workspace, receiver):
+    made = await endpoint(workspace, receiver.url)
+    given = {"conditions": r'name eq "\u0000"'}
+    assert "Condition 1: " in await admin.open(f"/webhooks/{made.id}/filter?{urlencode({**given, 'tried': 'yes'})}")
+    assert "Condition 1: " in await admin.fill(f"/webhooks/{made.id}/filter", 422, **given)
+    assert (await reads.endpoint(workspace, made.id)).filter is None
+
+
 async def test_agents_do_not_see_it(agent, workspace, receiver):
     made = await endpoint(workspace, receiver.url)
     await agent.open(f"/webhooks/{made.id}/filter", 403)

@@ -95,6 +95,8 @@ def _value(text: str) -> _Scalar:
         value = msgspec.json.decode(text, type=_Scalar)
     except msgspec.DecodeError:
         return text
+    if isinstance(value, str) and "\0" in value:
+        raise Invalid("No text holds a NUL character.")  # PostgreSQL takes none
     return text if isinstance(value, float) and abs(value) == float("inf") else value
 
 

@@ -306,6 +306,27 @@ async def test_it_rests_where_it_may_not_go_on(off, workspace, bot, wire, receiv
         assert await states() == {"delivered": 30}
 
 
+@pytest.mark.parametrize("off", ["switch", "disabled"])
+async def test_it_ends_there_though_something_waits_for_its_turn(off, workspace, bot, wire, receiver, db_clock):
+    """It would go on when the endpoint is enabled again, without a probe, with what is too old by then."""
+    made = await outage(workspace, bot, wire, receiver, db_clock, 30)
+    receiver.answer = 204
+    await found()
+    await wire.turn()
+    await db_clock.forward(15)
+    await jobs.runner("auto_redrive").run_all()
+    await db_clock.forward(1)
+    assert 0 < await jobs.redrive() < 29, "they wait for their turn"
+    if off == "switch":
+        await changes.configure(workspace, made, EndpointChange(auto_redrive=False))
+    else:
+        await changes.disable(workspace, made)
+    await db_clock.forward(1)
+    assert await jobs.redrive() == 0
+    (job,) = await redrives.listed(workspace)
+    assert job.state == "finished"
+
+
 async def test_after_it_was_enabled_again_a_probe_comes_first(workspace, bot, wire, receiver, db_clock):
     """A person has said that it is back; nothing has answered yet."""
     made = await outage(workspace, bot, wire, receiver, db_clock, 5)

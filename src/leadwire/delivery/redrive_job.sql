@@ -1,3 +1,6 @@
+-- {may_go_on}: whether a job that nobody has started may go on
+e.enabled AND e.auto_redrive_since IS NOT NULL AND coalesce(e.failing_since, now()) > now() - interval '1 minute'
+
 -- {dead}: the dead letters that meet the criteria
 -- Where nobody has started the job, they are none once it may not go on. By itself, each is sent again three times.
 SELECT d.event_id, d.endpoint_id FROM delivery_result d JOIN webhook_endpoint e ON e.id = d.endpoint_id
@@ -7,8 +10,7 @@ WHERE NOT :replay::bool AND d.workspace_id = :workspace_id AND d.state = 'dead' 
   AND (:kinds::text[] IS NULL OR EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.kind = ANY(:kinds)))
   AND (:outcomes::text[] IS NULL OR d.last_outcome = ANY(:outcomes))
   AND (:first_number::bigint IS NULL OR d.sequence BETWEEN :first_number AND :last_number::bigint)
-  AND (:died_since::timestamptz IS NULL OR d.finished_at >= :died_since AND d.generation <= 3 AND e.enabled
-    AND e.auto_redrive_since IS NOT NULL AND coalesce(e.failing_since, now()) > now() - interval '1 minute')
+  AND (:died_since::timestamptz IS NULL OR d.finished_at >= :died_since AND d.generation <= 3 AND {may_go_on})
 
 -- {past}: the events that an endpoint could have had, by the same criteria
 -- Without kinds, those it subscribes to now. What is named, by numbers or as the first event, is also what it has had for
@@ -92,13 +94,14 @@ SELECT endpoint_id, subject FROM again
 
 -- job: a job that runs, and how many deliveries its rate allows by now
 -- One that nobody has started goes at the pace of its receiver: only so many of its deliveries are under way at a time,
--- and none is added while anything waits for its turn.
+-- and none is added while anything waits for its turn. Where it may not go on it need not wait: it ends.
 SELECT *, least(least(:longest, extract(epoch FROM now() - stepped_at)::float8) * per_second, (
     SELECT CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
             AND d.due_at >= e.waiting_from AND d.due_at <= now()) THEN 0
         ELSE least(1 + e.rate_limit / 120, :under_way - (SELECT count(*) FROM delivery d
             WHERE d.endpoint_id = e.id AND d.state = 'queued' AND d.generation > 1 AND d.attempts = 0)) END
-    FROM webhook_endpoint e WHERE e.id = redrive_job.endpoint_id AND redrive_job.died_since IS NOT NULL)) AS allowed
+    FROM webhook_endpoint e
+    WHERE e.id = redrive_job.endpoint_id AND redrive_job.died_since IS NOT NULL AND {may_go_on})) AS allowed
 FROM redrive_job WHERE id = :id AND state = 'running' FOR UPDATE
 
 -- stepped: a job's place after a batch

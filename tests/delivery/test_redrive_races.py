@@ -5,16 +5,18 @@ from functools import partial
 
 import pytest
 
+from leadwire.delivery import erase
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import DomainError
 from tests import jobs, make
-from tests.delivery.interleaved import overlapped
+from tests.delivery.interleaved import Held, apart, ended_or_blocked, overlapped
 from tests.delivery.test_delivery import broken, states
+from tests.delivery.test_pull import ids_of, puller_of
 from tests.delivery.test_redrives import dead
-from tests.delivery.wired import endpoint, redriven
+from tests.delivery.wired import endpoint, redriven, resend
 
 
 @pytest.fixture
@@ -76,4 +78,28 @@ async def test_a_replay_that_meets_an_outcome_sends_it_again(workspace, bot, wir
     assert [tuple(row) for row in await db.rows("SELECT state, generation FROM every_delivery")] == [("waiting", 2)]
     await wire.turn()
     assert [one.webhook_id for one in receiver.deliveries] == [done[0].job.entry.key.event_id] * 2
+    assert await broken(wire) == []
+
+
+@pytest.mark.parametrize("reached", ["chosen", "locked"])
+async def test_what_is_sent_again_while_contents_go_is_not_empty(workspace, bot, wire, monkeypatch, reached):
+    """A receiver that fetches would be handed a delivery without a body, which no worker looks at before."""
+    puller = await puller_of(workspace)
+    await make.somebody(workspace, bot)
+    await wire.relay()
+    batch = await puller.fetch()
+    assert await puller.acknowledge(batch) == 1
+    if reached == "chosen":
+        monkeypatch.setattr(erase, "_LOCK_OLD", held := Held(erase._LOCK_OLD))
+    else:
+        monkeypatch.setattr(erase, "_BLANK_OLD", [held := Held(erase._BLANK_OLD[0]), *erase._BLANK_OLD[1:]])
+    sweeping = apart(erase.blank_events(workspace, clock.ago(days=1), clock.ago(days=-1)))
+    await held.reached.wait()
+    resending = apart(resend(workspace, *ids_of(batch), puller.id))
+    await ended_or_blocked(resending)
+    held.go.set()
+    await sweeping
+    await resending
+    again = await puller.fetch()
+    assert [one.body for one in again.deliveries] == ([batch.deliveries[0].body] if reached == "chosen" else [])
     assert await broken(wire) == []

@@ -18,6 +18,7 @@ _ERASE: Final = named(__file__, "blank_bodies forget lock cancel cancel_dead bla
 _SOME, _SOME_OLD, _COUNT_OLD, _LAST, _IN_ORDER = named(__file__, "some some_old count_old last in_order")
 _DELETE: Final = named(__file__, "delete_outbox delete_deliveries delete_results delete_attempts delete")
 _BLANK_OLD: Final = named(__file__, "blank cancel_results blank_attempts")
+_LOCK_OLD, _FINISHED = named(__file__, "lock_old finished")
 
 
 async def delete_events(workspace: str, most: int) -> int:
@@ -54,7 +55,7 @@ async def blank_events(workspace: str, since: datetime, until: datetime) -> tupl
     async with db.transaction():
         await _IN_ORDER.rows()
         rows = await _SOME_OLD.rows(workspace=workspace, kinds=_ALL, most=_AT_ONCE, **span)
-        blanked = await batches.most([row["id"] for row in rows], partial(_run_all, _BLANK_OLD), "event.not_blanked")
+        blanked = await batches.most([row["id"] for row in rows], _blank, "event.not_blanked")
     return blanked, len(rows) >= _AT_ONCE
 
 
@@ -70,6 +71,14 @@ async def count_events(
         count, oldest = await _COUNT_OLD.one(LookupError(), workspace=workspace, kinds=_ALL, most=most, **span)
         last = await _LAST.value(workspace=workspace, kinds=_ALL)
     return count, ids.moment(oldest) if oldest else None, last is not None and last >= span["end"]
+
+
+async def _blank(events: Sequence[str]) -> None:
+    """Blank those of the events that nobody has let wait again meanwhile: their receivers would be sent nothing."""
+    which = {"ids": events, "first": min(events), "last": max(events)}
+    await _LOCK_OLD.rows(**which)
+    if finished := [row["id"] for row in await _FINISHED.rows(**which)]:
+        await _run_all(_BLANK_OLD, finished)
 
 
 async def _run_all(statements: Sequence[Statement], events: Sequence[str]) -> None:

@@ -74,6 +74,14 @@ SELECT max(last.id) FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATER
 -- Else it reads those of everybody.
 SELECT set_config('enable_sort', 'off', true)
 
+-- lock_old: lock some of those: whoever sends one again meanwhile has committed it then, and the next statement sees it
+SELECT 1 FROM event WHERE {are_events} ORDER BY id FOR NO KEY UPDATE
+
+-- finished: of some events those that are still to be sent to nobody
+SELECT id FROM event v WHERE {are_events}
+    AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.id)
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
+
 -- blank: blank bodies of what is finished, and in no other's hands
 UPDATE event SET body = '' WHERE {are_events}
 

@@ -15,7 +15,9 @@ from leadwire.infrastructure.db.statements import Statement, named
 _ALL: Final = list(KINDS)
 _AT_ONCE: Final = 2_000  # events of each kind that are blanked
 _ERASE: Final = named(__file__, "blank_bodies forget lock cancel cancel_dead blank_answers")
-_SOME, _SOME_OLD, _COUNT_OLD, _LAST, _IN_ORDER = named(__file__, "some some_old count_old last in_order")
+_SOME, _SOME_OLD, _COUNT_OLD, _ANY_LEFT, _LAST, _IN_ORDER = named(
+    __file__, "some some_old count_old any_left last in_order"
+)
 _DELETE: Final = named(__file__, "delete_outbox delete_deliveries delete_results delete_attempts delete")
 _BLANK_OLD: Final = named(__file__, "blank cancel_results blank_attempts")
 _LOCK_OLD, _FINISHED = named(__file__, "lock_old finished")
@@ -57,6 +59,14 @@ async def blank_events(workspace: str, since: datetime, until: datetime) -> tupl
         rows = await _SOME_OLD.rows(workspace=workspace, kinds=_ALL, most=_AT_ONCE, **span)
         blanked = await batches.most([row["id"] for row in rows], _blank, "event.not_blanked")
     return blanked, len(rows) >= _AT_ONCE
+
+
+async def any_left(workspace: str, since: datetime, until: datetime) -> bool:
+    """Whether some of a workspace's events in a span still have their bodies: what is still to be sent, or failed."""
+    span = {"first": ids.floor("evt", since), "end": ids.floor("evt", until)}
+    async with db.transaction():
+        await _IN_ORDER.rows()
+        return bool(await _ANY_LEFT.value(workspace=workspace, kinds=_ALL, **span))
 
 
 async def count_events(

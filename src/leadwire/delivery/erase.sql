@@ -66,6 +66,11 @@ SELECT id {old}
 -- count_old: how many, and the first
 SELECT count(*), min(id) {old}
 
+-- any_left: whether any event in a span still has its body
+SELECT EXISTS (SELECT 1 FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
+    SELECT 1 FROM event v WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :first AND id < :end
+      AND body <> '' ORDER BY xact LIMIT 1) left_over)
+
 -- last: the last event of a workspace
 SELECT max(last.id) FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
     SELECT id FROM event v WHERE workspace_id = :workspace AND v.kind = known.kind ORDER BY xact DESC LIMIT 1) last

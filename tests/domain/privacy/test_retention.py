@@ -186,6 +186,23 @@ async def test_events_that_are_finished_are_blanked(workspace, bot, wire, receiv
     assert await count("delivery") + await count("outbox") > 0
 
 
+async def test_events_that_were_still_to_be_sent_are_blanked_in_the_round_after_they_are(
+    workspace, bot, wire, receiver
+):
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot, email="waiting@example.com")
+    earlier = ids.floor("evt", clock.ago(days=3))[:14]
+    for table, key in (("event", "id"), ("delivery", "event_id"), ("outbox", "event_id")):
+        await db.rows(f"UPDATE {table} SET {key} = $1 || substr({key}, 15)", earlier)
+    await swept(workspace, events=2)
+    assert await count("event", "body LIKE '%waiting@%'") > 0, "what is still to be sent stays"
+    await wire.turn()
+    assert await count("delivery_result", f"state = 'delivered' AND endpoint_id = '{made.id}'") == 1
+    await db.rows("UPDATE retention SET swept_at = swept_at - interval '2 days'")
+    await sweep()
+    assert await count("event", "body LIKE '%waiting@%'") == 0
+
+
 async def test_another_workspace_keeps_its_own(workspace, bot):
     other = await accounts.create_workspace("Other")
     theirs = await bots.create(other, "Theirs")

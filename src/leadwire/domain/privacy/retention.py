@@ -20,7 +20,7 @@ from leadwire.domain.privacy import erasure, person_rows, reads
 from leadwire.domain.privacy.person_rows import Person
 from leadwire.domain.privacy.reads import Old
 from leadwire.domain.privacy.table import Retention
-from leadwire.infrastructure import clock, db, jobs, settings, telemetry
+from leadwire.infrastructure import clock, db, ids, jobs, settings, telemetry
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration
 from leadwire.infrastructure.db.statements import named, sql
@@ -141,20 +141,25 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
             since = max(after[0], min(oldest, before))
             until = max(since, min(since + _SPAN, before))
             removed, more = await erase.blank_events(workspace, since, until)
-            return _Batch(removed, (since if more else until, ""), until >= before and not more)
+            left = after[1]
+            if not (left or more) and await erase.any_left(workspace, since, until):
+                left = ids.floor("evt", since)
+            if until >= before and not more:  # the next round begins where something was left
+                return _Batch(removed, (ids.moment(left) if left else until, ""), over=True)
+            return _Batch(removed, (since if more else until, left), over=False)
         if kind == "messages":
-            ids, last = await reads.ended(workspace, before, after[0], _BATCH)
-            await conversations.blank(workspace, ids)
-            await erase.erase_events(None, ids, _MESSAGES)
-            await person_rows.erase(Person(workspace, conversations=ids), said=True)
-            return _Batch(len(ids), (last, ""), len(ids) < _BATCH)
-        ids = await reads.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
-        if ids:
-            await visitor_sessions.keep_consents(workspace, ids)
-            await erase.erase_events(None, ids, _OF_CONVERSATIONS)
-            await person_rows.erase(Person(workspace, conversations=ids), said=True)
-            await conversations.delete(workspace, ids)
-        return _Batch(len(ids), after, len(ids) < _BATCH)
+            some, last = await reads.ended(workspace, before, after[0], _BATCH)
+            await conversations.blank(workspace, some)
+            await erase.erase_events(None, some, _MESSAGES)
+            await person_rows.erase(Person(workspace, conversations=some), said=True)
+            return _Batch(len(some), (last, ""), len(some) < _BATCH)
+        some = await reads.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
+        if some:
+            await visitor_sessions.keep_consents(workspace, some)
+            await erase.erase_events(None, some, _OF_CONVERSATIONS)
+            await person_rows.erase(Person(workspace, conversations=some), said=True)
+            await conversations.delete(workspace, some)
+        return _Batch(len(some), after, len(some) < _BATCH)
 
 
 async def _erase_leads(workspace: str, before: datetime, after: tuple[datetime, str]) -> _Batch:

@@ -15,6 +15,6 @@ class Retention(Table, db=DB, tablename="retention"):
     kind = Text()
     days = Integer()
     after_time = Timestamptz()  # how far the sweep has come; of leads, in the present round
-    after_id = Text(default="")
+    after_id = Text(default="")  # of events: where the present round has left the first
     removed = Integer(default=0)  # in the present round
     swept_at = Timestamptz(null=True, default=None)  # when the last round ended; null: the setting is new

@@ -39,6 +39,9 @@ async def test_a_condition_holds_or_does_not():
         ("custom_fields.seats gte 12", True), ("custom_fields.seats eq 12", True), ("custom_fields.zip eq 01099", True),
         ("custom_fields.stage eq won", True), ("custom_fields.stage ne won", False), ('name eq "Zoë (ops)"', True),
         ("custom_fields.stage in lost, WON", True), ("custom_fields.stage in lost", False),
+        ("custom_fields.zip in a|b, 01099", True), ("custom_fields.zip in 0, 1, 99, 010", False),
+        ("custom_fields.seats in true, 12", True), ("vip in x, true", True), ("vip in false, 1, true1", False),
+        ('name eq ""', False), ("source.campaign in spring, sale", False), ("custom_fields.stage in wo, w|on", False),
         ("source.campaign eq spring sale", True), ("source.campaign contains SPRING", True),
         ("source.campaign contains spring.sale", False), ("source.url contains a?b=1", True),
         ("source.url ends_with ?B=1", True), ("source.url ends_with shop", False), ("name ends_with (Ops)", True),
@@ -100,6 +103,15 @@ async def test_the_largest_filter_is_bounded_and_understood():
     assert len(path) < 32_000
     assert not await passes(whole)
     assert msgspec.json.decode(msgspec.json.encode(whole), type=Filter) == whole
+
+
+def test_a_condition_costs_one_regular_expression_however_many_values_it_has():
+    """Each is compiled for each event: 20 conditions of 80 values took PostgreSQL 15 ms for an event and an endpoint,
+    of which a workspace may have 100, in the statement that others' changes share.
+    """
+    values = ",".join("abcdefghijklmnopqrstuvwxyz0123456789" * 2)
+    whole = Filter([ids.new("bot") for _ in range(50)], [], [f"custom_fields.zip in {values}"] * 20)
+    assert filters.path_of(whole).count("like_regex") == 20
 
 
 def email(received) -> str:

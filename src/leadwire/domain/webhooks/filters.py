@@ -61,10 +61,11 @@ def path_of(wanted: Filter) -> str:
     if wanted.bots:
         if unknown := [bot for bot in wanted.bots if not ids.is_id("bot", bot)]:
             raise invalid_field("/bots", "invalid_value", f"No id of a bot: {unknown[0][:LONGEST]}.")
-        parts.append(f"(!exists($.data.bot_id) || {_any([_same('$.data.bot_id', bot) for bot in wanted.bots])})")
+        wants = _some("$.data.bot_id", _either([f"@ == {_text(bot)}" for bot in wanted.bots]))
+        parts.append(f"(!exists($.data.bot_id) || {wants})")
     if wanted.changed:
         names = [f"exists({_path('/changed', f'previous_attributes.{name}')})" for name in wanted.changed]
-        parts.append(f'($.event != "lead.updated" || {_any(names)})')
+        parts.append(f'($.event != "lead.updated" || ({_either(names)}))')
     parts += [_asked(number, line) for number, line in enumerate(wanted.conditions, 1)]
     return " && ".join(parts)
 
@@ -120,8 +121,8 @@ def _text(value: str) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _any(conditions: Sequence[str]) -> str:
-    return f"({' || '.join(conditions)})"
+def _either(conditions: Sequence[str]) -> str:
+    return " || ".join(conditions)
 
 
 # Each within `exists`, which makes of what cannot be compared a no.
@@ -129,18 +130,18 @@ def _some(path: str, condition: str) -> str:
     return f"exists({path} ? ({condition}))"
 
 
-def _like(path: str, value: object, pattern: str) -> str:
-    text = value if isinstance(value, str) else _literal(value)
-    written = _PLAIN.sub(lambda match: "\\" + match[0], text)
-    return _some(path, f'@ like_regex {_text(pattern.format(written))} flag "i"')
+def _like(pattern: str, values: Sequence[object]) -> str:
+    """A text that is like one of the values. One expression, however many they are: each costs more than all else."""
+    texts = [value if isinstance(value, str) else _literal(value) for value in values]
+    written = [_PLAIN.sub(lambda match: "\\" + match[0], text) for text in texts]
+    return f'@ like_regex {_text(pattern.format("|".join(written)))} flag "i"'
 
 
-def _same(path: str, value: Any) -> str:
-    """Texts without regard to case; a number also where it is written as a text."""
-    if isinstance(value, str):
-        return _like(path, value, "^{}$")
-    equal = _some(path, f"@ == {_literal(value)}")
-    return equal if isinstance(value, bool) else _any([equal, _like(path, value, "^{}$")])
+def _same(path: str, values: Sequence[Any]) -> str:
+    """One of these. Texts without regard to case; a number also where it is written as a text."""
+    equal = [f"@ == {_literal(value)}" for value in values if not isinstance(value, str)]
+    texts = [value for value in values if not isinstance(value, bool)]
+    return _some(path, _either([*equal, _like("^({})$", texts)] if texts else equal))
 
 
 def _ordered(sign: str) -> Callable[[str, Any], str]:
@@ -157,13 +158,13 @@ def _literal(value: object) -> str:
 
 
 _OPS: Final[dict[str, Callable[[str, Any], str]]] = {
-    "eq": _same,
-    "ne": lambda path, value: f"!({_same(path, value)})",
-    "in": lambda path, values: _any([_same(path, value) for value in values]),
+    "eq": lambda path, value: _same(path, [value]),
+    "ne": lambda path, value: f"!({_same(path, [value])})",
+    "in": _same,
     "is_set": lambda path, _: _some(path, "@ != null"),
     "not_set": lambda path, _: f"!({_some(path, '@ != null')})",
-    "contains": lambda path, value: _like(path, value, "{}"),
-    "ends_with": lambda path, value: _like(path, value, "{}$"),
+    "contains": lambda path, value: _some(path, _like("{}", [value])),
+    "ends_with": lambda path, value: _some(path, _like("{}$", [value])),
     "gt": _ordered(">"),
     "gte": _ordered(">="),
     "lt": _ordered("<"),

@@ -3,7 +3,7 @@
 import contextlib
 import random
 import ssl
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 import trustme
@@ -115,6 +115,17 @@ def test_bytes_changed_anywhere_are_refused_or_do_no_harm(ca):
         changed = whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :]
         with contextlib.suppress(Invalid):
             certificates.checked(ssl.DER_cert_to_PEM_cert(changed), given["key"])
+
+
+@pytest.mark.parametrize("year", [2060, 2061])
+def test_a_time_that_python_cannot_tell_is_no_certificate(ca, year):
+    """It begins or ends in the year 0."""
+    given = parts(ca.issue_cert("ada.example.com", not_before=datetime(2060, 1, 1), not_after=datetime(2061, 1, 1)))
+    whole = ssl.PEM_cert_to_DER_cert(given["certificate"])
+    changed = whole.replace(b"%d0101" % year, b"00000101")
+    assert changed != whole
+    with pytest.raises(Invalid, match="not a certificate in PEM"):
+        certificates.checked(ssl.DER_cert_to_PEM_cert(changed), given["key"])
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9000/", "pull:crm"])

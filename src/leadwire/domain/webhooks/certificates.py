@@ -65,7 +65,8 @@ def checked(certificate: str, key: str) -> Certificate:
 def _chain(text: str) -> list[x509.Certificate]:
     try:
         chain = x509.load_pem_x509_certificates(text.encode())
-        _ = chain[0].public_key(), chain[0].subject.rfc4514_string(), chain[0].not_valid_after_utc  # read only now
+        first = chain[0]  # of which these are read only now
+        _ = first.public_key(), first.subject.rfc4514_string(), first.not_valid_before_utc, first.not_valid_after_utc
     except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
         raise _refused("certificate", "malformed", "This is not a certificate in PEM.") from error
     if len(chain) > _LONGEST_CHAIN:

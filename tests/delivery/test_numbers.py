@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 
 import pytest
+from msgspec import structs
 
 from leadwire.delivery.streams import Key
 from leadwire.delivery.worker import number as numbering
@@ -15,7 +16,7 @@ from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
-from leadwire.infrastructure import db, ids
+from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Invalid, NotFound
 from tests import jobs, make
 from tests.delivery.wired import endpoint, redriven
@@ -263,3 +264,22 @@ async def test_other_endpoints_do_not_wait_for_numbers(workspace, bot, wire, rec
     numbers = [one.headers.get("x-service-sequence") for one in receiver.deliveries]
     assert sorted(int(one) for one in numbers if one) == list(range(1, 42))
     assert numbers.count(None) == 41
+
+
+async def test_what_is_named_is_restricted_by_all_else_that_is_asked_for(workspace, bot, wire, receiver):
+    """Else more were sent than somebody has asked for."""
+    made = await numbered(workspace, receiver, "lead.created", "conversation.started")
+    await people(workspace, bot, 2)
+    await wire.turn()
+    by_kind = Selection(endpoint_id=made, numbers=(1, 4), kinds=["lead.created"])
+    assert await redrives.count(workspace, structs.replace(by_kind, kinds=())) == 4
+    assert await redrives.count(workspace, by_kind) == 2
+    first = await db.value("SELECT id FROM event WHERE kind = 'lead.created' ORDER BY id LIMIT 1")
+    one = Selection(endpoint_id=made, event_id=first, replay=True)
+    assert await redrives.count(workspace, one) == 1
+    assert await redrives.count(workspace, structs.replace(one, kinds=["conversation.started"])) == 0
+    for more, field in (({"outcomes": ["timeout"]}, "/outcomes"), ({"since": clock.now()}, "/since")):
+        for selection in (by_kind, one):
+            with pytest.raises(Invalid) as refused:
+                await redrives.start(workspace, structs.replace(selection, **more))
+            assert [fault.pointer for fault in refused.value.errors] == [field]

@@ -20,7 +20,8 @@ FROM event v JOIN webhook_endpoint e ON e.id = :endpoint_id AND e.workspace_id =
 WHERE :replay::bool AND v.workspace_id = :workspace_id AND v.id >= :first_event AND v.id < :end_event
   AND :outcomes::text[] IS NULL AND v.test_endpoint_id IS NULL AND :died_since::timestamptz IS NULL
   AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
-  AND (:first_number::bigint IS NULL AND v.kind = ANY(coalesce(:kinds::text[], e.events))
+  AND (:kinds::text[] IS NULL OR v.kind = ANY(:kinds))
+  AND (:first_number::bigint IS NULL AND (:kinds IS NOT NULL OR v.kind = ANY(e.events))
         AND e.id IS DISTINCT FROM v.subject AND (e.filter_path IS NULL OR passes_filter(e.filter_path, v.body))
     OR (:first_number::bigint IS NOT NULL OR v.id = :first_event) AND EXISTS (
         SELECT 1 FROM delivery_result d WHERE d.event_id = v.id AND d.endpoint_id = e.id AND NOT d.test

@@ -164,18 +164,25 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
         await reads.endpoint(workspace, selection.endpoint_id)
     elif selection.replay or selection.numbers:
         raise invalid_field("/endpoint_id", "required", "A replay goes to one endpoint: say which.")
-    if selection.replay and selection.outcomes:
+    replay = selection.replay or selection.numbers is not None
+    if replay and selection.outcomes:
         raise invalid_field("/outcomes", "not_together", "A replay sends every event, whatever came of it.")
+    if (selection.event_id or selection.numbers) and (bound := _time_of(selection)):
+        raise invalid_field(f"/{bound}", "not_together", "What is named, by an event or numbers, needs no time.")
     for field, names, every in (("kinds", selection.kinds, EVERY_KIND), ("outcomes", selection.outcomes, OUTCOMES)):
         if unknown := [name for name in names if name not in every]:
             message = f"No such: {', '.join(unknown)}. There are: {', '.join(every)}."
             raise invalid_field(f"/{field}", "unknown", message)
     (first_event, end_event), (first, last) = await _range(workspace, selection), selection.numbers or (None, None)
     kinds, outcomes = list(selection.kinds) or None, list(selection.outcomes) or None
-    replay = selection.replay or selection.numbers is not None
     return Criteria(
         workspace, first_event, end_event, selection.endpoint_id, kinds, outcomes, first, last, replay=replay
     )
+
+
+def _time_of(selection: Selection) -> str | None:
+    """Which bound of time is given, if any."""
+    return "since" if selection.since else "until" if selection.until else None
 
 
 async def _range(workspace: str, selection: Selection) -> tuple[str, str]:

@@ -341,6 +341,22 @@ async def test_after_it_was_enabled_again_a_probe_comes_first(workspace, bot, wi
     assert await states() == {"delivered": 5}
 
 
+async def test_and_a_probe_of_before_has_told_nothing(workspace, bot, wire, receiver, db_clock):
+    """Whoever enables it forgets its failures, between two looks of the job."""
+    made = await outage(workspace, bot, wire, receiver, db_clock, 5)
+    await found()
+    await pass_by(wire, db_clock, 60)
+    assert len(receiver.deliveries) > 1
+    with clock.at(await db.value("SELECT now()")):
+        await changes.disable(workspace, made)
+        await changes.enable(workspace, made)
+    await pass_by(wire, db_clock, 120)
+    assert await redrives.listed(workspace) == []
+    receiver.answer = 204
+    await pass_by(wire, db_clock, 600)
+    assert await states() == {"delivered": 5}
+
+
 async def test_what_a_person_was_erased_of_is_not_sent(workspace, bot, wire, receiver, db_clock):
     made = await healing(workspace, receiver.url)
     receiver.answer = 503

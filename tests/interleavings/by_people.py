@@ -40,6 +40,10 @@ async def acknowledge(case: Case) -> None:
 
 # Customers and operators
 
+_PROBED = """
+INSERT INTO attempt (event_id, endpoint_id, generation, number, counted, started_at, duration_ms, outcome)
+VALUES ('evt_probe', $1, 1, 1, true, now() + interval '1 hour', 1, 'delivered')"""
+
 
 @operation(OPERATIONS, "aside queued lapsed")
 async def release_(case: Case) -> None:
@@ -53,7 +57,8 @@ async def auto_redrive_(case: Case) -> None:
     await db.rows("UPDATE webhook_endpoint SET auto_redrive_since = '-infinity' WHERE id = $1", endpoint_id)
     await auto_redrive.step(endpoint_id, "")
     await db.rows("UPDATE webhook_endpoint SET failing_since = NULL WHERE id = $1", endpoint_id)
-    await auto_redrive.step(endpoint_id, "1 ")
+    await db.rows(_PROBED, endpoint_id)
+    await auto_redrive.step(endpoint_id, "1 evt_probe")
     for row in await db.rows("SELECT id FROM redrive_job WHERE died_since IS NOT NULL AND state = 'running'"):
         await redrive_job.step(row["id"])
 

@@ -12,9 +12,11 @@ SELECT id, workspace_id FROM webhook_endpoint e
 WHERE auto_redrive_since IS NOT NULL AND enabled AND EXISTS (SELECT 1 {dead})
 
 -- endpoint: since when an endpoint sends again, whether the last answer was a 2xx, and whether its probe is under way
--- And whether somebody is sending dead letters again, or has begun to. Locked, so that what is seen is so until it is
--- acted upon.
-SELECT e.workspace_id, {since} AS died_since, e.failing_since IS NULL AS answers,
+-- Whoever changes an endpoint may have forgotten its failures: only a probe made since then tells that it answers. And
+-- whether somebody is sending dead letters again, or has begun to. Locked, so that what is seen is so until it is acted
+-- upon.
+SELECT e.workspace_id, {since} AS died_since, e.failing_since IS NULL AND e.updated_at < (
+        SELECT max(a.started_at) FROM attempt a WHERE a.event_id = :probe AND a.endpoint_id = e.id) AS answers,
     EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = :probe AND d.endpoint_id = e.id) AS probing,
     EXISTS (SELECT 1 FROM redrive_job j WHERE j.workspace_id = e.workspace_id AND j.state IN ('running', 'paused')
         AND coalesce(j.endpoint_id, e.id) = e.id) AS redriving

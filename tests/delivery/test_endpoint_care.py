@@ -63,6 +63,20 @@ async def test_own_headers_are_sent_and_kept_sealed(workspace, bot, wire, receiv
     assert (await changes.configure(workspace, made.id, EndpointChange(headers={}))).headers == []
 
 
+async def test_headers_that_no_key_opens_hide_no_endpoint(workspace, receiver):
+    """Lists of all, the overview and a person's copy have the others; and the one can be repaired, or removed."""
+    made, other = [await endpoint(workspace, receiver.url) for _ in range(2)]
+    await changes.configure(workspace, made.id, EndpointChange(headers={"X-Gateway": "sesame"}))
+    await db.rows("UPDATE webhook_endpoint SET headers = 'x'::bytea || substring(headers FROM 2)")
+    shown = {one.id: one.headers for one in await reads.endpoints(workspace)}
+    assert shown == {made.id: [reads.UNREADABLE], other.id: []}
+    changed = await changes.configure(workspace, made.id, EndpointChange(headers={"X-Door": "open"}))
+    assert changed.headers == ["X-Door"]
+    await db.rows("UPDATE webhook_endpoint SET headers = 'x'::bytea || substring(headers FROM 2)")
+    await changes.delete(workspace, made.id)
+    assert [one.id for one in await reads.endpoints(None)] == [other.id]
+
+
 @pytest.mark.parametrize(
     "headers",
     [

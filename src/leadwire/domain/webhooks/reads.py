@@ -18,11 +18,13 @@ from leadwire.domain.webhooks.schema import (
     Endpoint,
     PublicKey,
 )
-from leadwire.infrastructure import clock, db, ids, settings
+from leadwire.infrastructure import clock, db, ids, settings, telemetry
 from leadwire.infrastructure.db.statements import named
-from leadwire.infrastructure.errors import Invalid, NotFound
+from leadwire.infrastructure.errors import Invalid, NotFound, OperatorError
 
 MOST_NUMBERS: Final = 1000  # at once
+UNREADABLE: Final = "(unreadable)"
+"""In place of the names of headers that no key of ours opens: the endpoint, and all others, are shown nevertheless."""
 _ENDPOINTS, _ENDPOINT, _ATTEMPTS, _TESTED, _NUMBERED, _CERTIFICATES_ENDING, _PUBLIC_KEYS = named(
     __file__, "endpoints endpoint attempts tested numbered certificates_ending public_keys"
 )
@@ -130,7 +132,11 @@ def _published(text: str | None) -> list[PublicKey]:
 
 def _endpoint(row: db.Row) -> Endpoint:
     values = dict(row)
-    values["headers"] = list(custom_headers.opened(values["id"], values["headers"]))
+    try:
+        values["headers"] = list(custom_headers.opened(values["id"], values["headers"]))
+    except OperatorError as error:
+        telemetry.fail("secret.unreadable", error=error, endpoint_id=values["id"], workspace_id=values["workspace_id"])
+        values["headers"] = [UNREADABLE]
     values["public_keys"] = _published(values["public_keys"])
     values["filter"] = values["filter"] and msgspec.json.decode(values["filter"], type=Filter)
     if values["paused_until"] and values["paused_until"].replace(tzinfo=UTC) <= clock.now():  # infinity has no zone

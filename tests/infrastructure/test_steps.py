@@ -235,6 +235,33 @@ async def test_an_index_of_a_table_with_partitions_is_built_for_each_and_goes_on
         await outside.close()
 
 
+async def test_a_partition_that_is_dropped_meanwhile_needs_no_index(
+    database: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relay drops the days that are past retention, also while indexes of all days are built."""
+    outside = await asyncpg.connect(db.DB.config["dsn"])
+    await outside.execute("CREATE TABLE made (a int) PARTITION BY RANGE (a)")
+    index = steps._index
+
+    async def dropped(step: str, name: str) -> None:
+        if name == "made_0_by_a":
+            await outside.execute("DROP TABLE made_0")
+        await index(step, name)
+
+    try:
+        for number in range(2):
+            await outside.execute(
+                f"CREATE TABLE made_{number} PARTITION OF made FOR VALUES FROM ({number}) TO ({number + 1})"
+            )
+        monkeypatch.setattr(steps, "_index", dropped)
+        await steps.run("test", "", "CREATE INDEX made_by_a ON made (a)")
+        assert await _valid(outside) == {"made_by_a": True, "made_1_by_a": True}
+    finally:
+        await steps.forget()
+        await outside.execute("DROP TABLE made")
+        await outside.close()
+
+
 async def _valid(connection: asyncpg.Connection) -> dict[str, bool]:
     """Whether each index of the table `made`, and of its partitions, is valid."""
     query = "SELECT relname, indisvalid FROM pg_index JOIN pg_class ON indexrelid = oid WHERE relname LIKE 'made%'"

@@ -10,7 +10,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import Final
 
@@ -163,8 +163,9 @@ async def _index_of_partitions(index: re.Match[str]) -> None:
         await _briefly(f"{index[1]} {name} ON ONLY {table}{rest}")
     while partition := await db.value(_WITHOUT, table, name):  # asked each time: days are made and dropped meanwhile
         part = f"{partition}_{name.removeprefix(f'{table}_')}"
-        await _index(f"{index[1]} CONCURRENTLY {part} ON {partition}{rest}", part)
-        await _briefly(f"ALTER INDEX {name} ATTACH PARTITION {part}")
+        with suppress(db.NoTable):  # a relay has dropped it meanwhile: it is past retention
+            await _index(f"{index[1]} CONCURRENTLY {part} ON {partition}{rest}", part)
+            await _briefly(f"ALTER INDEX {name} ATTACH PARTITION {part}")
 
 
 async def _note(name: str) -> None:

@@ -47,20 +47,19 @@ def faults(flaws: Sequence[FlowError], draft: Step, steps: Mapping[str, Step]) -
 
 
 def _fault(flaw: FlowError, values: Step | None) -> Fault:
-    parts = [part for name in flaw.path for part in str(name).split("/")]
-    step = flaw.node if values and flaw.node else ""
-    path = "/".join(parts[2:] if step else parts)
-    field, label = _place(path, str(values.get("type")) if values and step else "flow")
+    step, parts = (flaw.node, flaw.path[2:]) if values and flaw.node else ("", flaw.path)
+    path = "/".join(map(str, parts))
+    field, label = _place(parts, str(values.get("type")) if values and step else "flow")
     value = _value(values or {}, path)
     return Fault(step, path, label, _said(flaw, field, value), value is None or path == "id")
 
 
-def _place(path: str, kind: str) -> tuple[Field | None, str]:
+def _place(path: Sequence[str | int], kind: str) -> tuple[Field | None, str]:
     """The field at a path, and what people call the way there."""
     field, members, inside, names = None, fields.of(kind), kind, [""]
-    for part in path.split("/"):
-        if part.isdigit() and field:
-            names[-1] = f"{step_labels.one(field).capitalize()} {int(part) + 1}"
+    for part in path:
+        if isinstance(part, int) and field:
+            names[-1] = f"{step_labels.one(field).capitalize()} {part + 1}"
         elif field := next((member for member in members if member.name == part), None):
             names.append(step_labels.label(field, inside))
             members, inside = field.fields, field.name

@@ -58,7 +58,7 @@ def test_a_consent_without_an_address_of_ones_own_is_told_and_not_suggested(addr
     asked[0]["links"][0]["url"] = address
     with pytest.raises(BadFlow) as refused:
         flow_of(*asked, END)
-    assert [flaw.path for flaw in refused.value.flaws] == [("nodes", 0, "links/0/url")] or not address
+    assert [flaw.path for flaw in refused.value.flaws] == [("nodes", 0, "links", 0, "url")] or not address
     draft = {"nodes": asked}
     assert blocks.privacy_page(["{", written(draft), "nodes = 3"]) == ""
     draft = blocks.with_privacy({"nodes": blocks.nodes("consent", ())}, PRIVACY)

@@ -50,7 +50,7 @@ def errors_of(flow: Flow) -> list[FlowError]:
         faults += _addresses(node)
         if places[node.id] != index:
             faults.insert(0, ("duplicate_id", "Another step has this name already.", "id"))
-        flaws += (FlowError(code, text, ("nodes", index, *path), node.id) for code, text, *path in faults)
+        flaws += (FlowError(code, text, ("nodes", index, *_steps(*path)), node.id) for code, text, *path in faults)
     if flaws:  # a graph with holes has no shape to speak of
         return flaws
     shape = _shape(flow)
@@ -66,7 +66,7 @@ def _whole(flow: Flow) -> Iterator[FlowError]:
     if all(node.id != flow.start for node in flow.nodes):
         yield FlowError("unknown_node", f"It starts at a step that is not there: '{flow.start}'.", ("start",))
     for path, wrong in hours.faults(flow):
-        yield FlowError(path.partition("/")[0], wrong, tuple(path.split("/")))
+        yield FlowError(path.partition("/")[0], wrong, _steps(path))
     for name in set(names_in(flow.back_text)) - DERIVED:
         yield FlowError("unknown_variable", _unset(name, set(DERIVED)), ("back_text",))
     fields = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
@@ -75,6 +75,12 @@ def _whole(flow: Flow) -> Iterator[FlowError]:
     for name in sorted(fields):
         if f"custom_fields.{name}" in fields:
             yield FlowError("save_to", f"{name} and custom_fields.{name} would be the same variable.", ("nodes",))
+
+
+def _steps(*path: str | int) -> tuple[str | int, ...]:
+    """A path with each name and each place by itself. Here alone: names in a draft may have slashes and digits."""
+    parts = [part for step in path for part in str(step).split("/")]
+    return tuple(int(part) if part.isdecimal() else part for part in parts)
 
 
 def _links(node: AnyNode, ids: Collection[str]) -> Iterator[_Fault]:

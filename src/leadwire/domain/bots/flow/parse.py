@@ -153,7 +153,7 @@ def _placed(flaws: list[FlowError], lines: _Lines) -> list[FlowError]:
     """Each flaw with the line of the nearest thing around it that has one."""
     placed = []
     for flaw in flaws:
-        path = tuple(int(step) if step.isdigit() else step for part in flaw.path for step in str(part).split("/"))
+        path = flaw.path
         while path and path not in lines:
             path = path[:-1]
         placed.append(msgspec.structs.replace(flaw, line=lines.get(path)))

@@ -99,7 +99,7 @@ def others(raw: dict[str, Any], flaws: list[FlowError]) -> list[FlowError]:
 
 def _member(path: _Path) -> _Path:
     """The member of the flow, or of one of its nodes, that a path leads into."""
-    return (*path[:2], *(str(part).split("/")[0] for part in path[2:3])) if path[0] == "nodes" else path[:1]
+    return path[:3] if path[0] == "nodes" else path[:1]
 
 
 def _around(path: _Path) -> tuple[_Path, ...]:

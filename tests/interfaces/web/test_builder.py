@@ -31,6 +31,8 @@ ODD = [
     "x" * 1000,
     '{"nodes": [{"id": "x", "type": "score", "rules": [{}, null, {"when": null}], "next": null}]}',
     '{"nodes": [{"id": "x", "type": "end", "²": 1, "a/b": 1, "links": [{"²": 1, "%s": 1}]}], "²": 1}' % ("9" * 5000),
+    '{"hours": [{"days": 5}, {"days": true}], "nodes": [{"id": "x", "type": "ask", "text": "?", "next": "x"}]}',
+    '{"nodes": [{"id": "x", "type": "branch", "cases": [{"when": {"all": [{"var": ["a"], "op": {}, "value": ""}]}}]}]}',
 ]
 
 

@@ -90,7 +90,7 @@ def _input(step: Step) -> Any:
 def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float | bool:
     if condition.get("var") in _TRUTHS and text.lower() in ("true", "false", "yes", "no"):
         return text.lower() in ("true", "yes")
-    if condition.get("var") in numbers or condition.get("op") in ORDERS:
+    if str(condition.get("var")) in numbers or str(condition.get("op")) in ORDERS:  # either may be a list in a draft
         return fields.number(text)
     return text
 

@@ -183,6 +183,7 @@ async def test_the_way_is_chosen_in_the_settings(admin, workspace, receiver):
         page = await admin.fill(f"/webhooks/{made.id}/settings", url=url, **form)
         assert (await changes.reads.endpoint(workspace, made.id)).url == "pull:127.0.0.1"
     assert re.search(r'value="fetch" checked', page)
+    assert "pull: and a name of" in await admin.fill(f"/webhooks/{made.id}/settings", 422, url="https://[", **form)
     form["way"] = "send"
     page = await admin.fill(f"/webhooks/{made.id}/settings", 422, url="pull:127.0.0.1", **form)
     assert "Enter the address that receives POST requests" in page

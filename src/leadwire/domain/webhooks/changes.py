@@ -51,7 +51,10 @@ def receiver(url: str, way: str) -> str:
         raise invalid_field("/url", "invalid_url", "Enter the address that receives POST requests.")
     if way != "fetch" or url.startswith(PULL):
         return url
-    return f"{PULL}{urlsplit(url).hostname or ''}"
+    try:
+        return f"{PULL}{urlsplit(url).hostname or ''}"
+    except ValueError:  # no address at all
+        return PULL
 
 
 def checked_url(url: str) -> str:

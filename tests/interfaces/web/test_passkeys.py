@@ -63,6 +63,11 @@ async def test_the_challenge_stays_in_its_browser(stranger):
     )
 
 
+async def test_a_host_that_is_none_is_no_fault_of_ours(stranger):
+    for host in ("[", "[::1", "a]b"):
+        assert (await stranger.get("/sign-in/passkey", headers={"Host": host})).status_code == 200
+
+
 async def test_it_opens_the_account_without_the_password(stranger, device):
     page = await stranger.fill("/sign-in/passkey", passkey=await answer(stranger, device), next="/leads")
     assert "<title>Leads" in page

@@ -52,7 +52,10 @@ class Site(NamedTuple):
     @property
     def host(self) -> str:
         """What passkeys belong to."""
-        return urlsplit(self.url).hostname or "localhost"
+        try:
+            return urlsplit(self.url).hostname or "localhost"
+        except ValueError:  # a caller's header may say whatever it likes
+            return "localhost"
 
     @property
     def origin(self) -> str:

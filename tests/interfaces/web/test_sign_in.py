@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import re
 
 import msgspec
 import pytest
@@ -107,6 +108,14 @@ async def test_a_token_that_somebody_planted_is_never_adopted(admin, stranger):
     assert stranger.cookies["leadwire"] != "planted"
     stranger.cookies.clear()
     assert (await stranger.get("/account", headers=planted)).status_code == 303
+
+
+@pytest.mark.parametrize("planted", ["%E2%82%AC", "%00", "%ED%A0%80", '"', "x" * 4000])
+async def test_a_mark_that_somebody_planted_keeps_nobody_out(admin, stranger, planted):
+    form = {"email": "ada@example.org", "password": PASSWORD}
+    done = await stranger.post("/sign-in", data=form, headers={"Cookie": f"leadwire-browser={planted}"})
+    assert done.status_code == 303
+    assert re.fullmatch(r"[\w-]{22}", stranger.cookies["leadwire-browser"])
 
 
 async def test_signing_out_ends_the_session_for_whoever_copied_it(admin, stranger):

@@ -95,9 +95,9 @@ BROWSER: Final = Cookie("-browser")
 
 
 def browser_mark(request: "Request[Any, Any, Any]") -> str:
-    """Return what this browser is known by from now on."""
-    mark: str = BROWSER.read(request) or request.state.get("mark", "")
-    if not mark:
+    """Return what this browser is known by from now on: what it says, if that can be ours. It is sent back."""
+    mark: str = request.state.get("mark", BROWSER.read(request))
+    if len(mark) != 22 or not mark.isascii():
         request.state["mark"] = mark = secrets.token_urlsafe(16)
     return mark
 

@@ -107,6 +107,24 @@ async def test_weak_keys_and_odd_curves_are_refused(ca):
             certificates.checked(signed.public_bytes(Encoding.PEM).decode(), as_pem(key))
 
 
+def test_no_time_is_spent_on_whether_the_factors_of_a_key_are_primes(ca):
+    """They are none here, and nobody says so: of primes of this size, OpenSSL would make sure for a minute."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    p, q, e = 3**5201, 5**3551, 65_537  # some 8,245 bits each
+    numbers = rsa.RSAPublicNumbers(e, p * q)
+    d = pow(e, -1, (p - 1) * (q - 1))
+    key = rsa.RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), pow(q, -1, p), numbers)
+    name, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "ada")]), clock.now()
+    built = x509.CertificateBuilder().subject_name(name).issuer_name(name).serial_number(1)
+    built = built.not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
+    signed = built.public_key(numbers.public_key()).sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    pem = as_pem(key.private_key(unsafe_skip_rsa_key_validation=True))
+    with pytest.raises(Invalid, match="Use RSA with at least 2048 bits"):
+        certificates.checked(signed.public_bytes(Encoding.PEM).decode(), pem)
+
+
 def test_bytes_changed_anywhere_are_refused_or_do_no_harm(ca):
     given, dice = issued(ca), random.Random(7)
     whole = ssl.PEM_cert_to_DER_cert(given["certificate"])

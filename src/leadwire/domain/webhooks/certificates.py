@@ -76,7 +76,9 @@ def _chain(text: str) -> list[x509.Certificate]:
 
 def _private(text: str) -> PrivateKeyTypes:
     try:
-        return load_pem_private_key(text.encode(), None)
+        # Whether two large factors are primes takes OpenSSL a minute, in which nothing else is done. What the client
+        # that shows the certificate needs of them, `identity.check` finds out at once.
+        return load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except TypeError as error:
         raise _refused("key", "encrypted", "The key has a passphrase. Give it without: openssl pkey -in KEY") from error
     except (ValueError, UnsupportedAlgorithm) as error:

@@ -1,6 +1,7 @@
 """/v1/exports: what is in a download, how it is resumed, and what is refused."""
 
 import asyncio
+import contextvars
 import csv
 import gzip
 import io
@@ -10,6 +11,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
+from leadwire.delivery import feed as events
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
@@ -157,6 +159,25 @@ async def test_events_are_those_of_the_feed(client, five):
     fed = (await client.get("/v1/events?types=lead.created&limit=100")).json()["data"]
     assert lines(await downloaded(client, export)) == fed
     assert len(fed) == 5
+
+
+async def test_events_that_are_held_back_are_waited_for(client, workspace, bot, monkeypatch):
+    outside, loop, looked, feed = contextvars.copy_context(), asyncio.get_running_loop(), asyncio.Event(), events.feed
+
+    async def read(*args):
+        found = await feed(*args)
+        looked.set()
+        return found
+
+    monkeypatch.setattr(events, "feed", read)
+    async with db.transaction():
+        await make.somebody(workspace, bot)
+        await loop.create_task(make.somebody(workspace, bot), context=outside)
+        export = await loop.create_task(created(client, "events"), context=outside)
+        download = loop.create_task(downloaded(client, export), context=outside)
+        await looked.wait()
+    held = await db.rows("SELECT id FROM event ORDER BY xact, position")
+    assert [row["id"] for row in lines(await download)] == [row["id"] for row in held]
 
 
 async def test_a_spreadsheet_runs_nothing(client, five):

@@ -16,7 +16,7 @@ from leadwire.delivery.envelope import KINDS
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.queries import Limit
 from leadwire.infrastructure import clock, ids
-from leadwire.infrastructure.errors import InvalidParameter, NotFound, RateLimited
+from leadwire.infrastructure.errors import InvalidParameter, NotFound, RateLimited, Unavailable
 
 MOST_WAITING: Final = 5
 """Requests of one key that wait at a time in one process."""
@@ -24,6 +24,7 @@ MOST_WAITING_IN_ALL: Final = 500
 """The same of all keys."""
 _AT_ONCE: Final = 500  # events of an export that are in memory at a time
 _LOOK: Final = 1.0  # seconds; what a wake-up that was lost costs
+_LONGEST_PAUSE: Final = 20.0  # seconds that an export waits at once, and about as long before, for what is held back
 _SOON: Final = 0.004  # seconds until the next look after a wake-up: an earlier event may not be committed yet
 
 _waiting: Counter[str] = Counter()
@@ -112,15 +113,23 @@ async def one(workspace: str, event_id: str) -> Event:
 
 
 async def walk(workspace: str, cursor: str, kinds: Sequence[str], before: datetime) -> AsyncIterator[list[Event]]:
-    """Yield the events behind a cursor that happened before a time. Raise InvalidParameter."""
-    end = ids.floor("evt", before)
+    """Yield the events behind a cursor that happened before a time; those of them that are held back, once they are
+    not. Raise InvalidParameter; Unavailable where that takes too long.
+    """
+    end, pause = ids.floor("evt", before), _SOON
     after, more = "" if cursor == cursors.FIRST else cursor, True
     while more:
-        batch = (await _read(workspace, after, kinds, _AT_ONCE, "after")).events
+        read = await _read(workspace, after, kinds, _AT_ONCE, "after")
+        batch, held = read.events, read.held_back_since is not None and read.held_back_since <= before
         if wanted := [_event(event) for event in batch if event.id < end]:
             yield wanted
-        more = len(batch) == _AT_ONCE
+        more = held or len(batch) == _AT_ONCE
         after = batch[-1].id if batch else after
+        if held and not batch:
+            if pause > _LONGEST_PAUSE:
+                raise Unavailable("Events are held back: one that comes before them is not committed yet.")
+            await asyncio.sleep(pause)
+        pause = 2 * pause if held and not batch else _SOON
 
 
 async def _wait(

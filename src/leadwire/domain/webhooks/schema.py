@@ -87,6 +87,11 @@ class Endpoint(Struct, frozen=True):
         return self.auto_redrive_since is not None
 
     @property
+    def chosen(self) -> tuple[object, ...]:
+        """What the form of its settings is about."""
+        return self.url, self.events, self.ordered, self.numbered, self.ed25519, self.rate_limit, self.auto_redrive
+
+    @property
     def certificate_ends_soon(self) -> bool:
         """Whether the client certificate has to be replaced: it ends within 30 days, or has ended."""
         return self.certificate_ends_at is not None and clock.parse(self.certificate_ends_at) < clock.now() + SOON

@@ -33,6 +33,12 @@ class Provider(Struct, frozen=True):
     roles: dict[str, Role]
     """The role for a value of that claim."""
 
+    @property
+    def chosen(self) -> tuple[object, ...]:
+        """What its form is about."""
+        entered = self.name, self.client_id, self.domains, self.trusts_email
+        return *entered, self.default_role, self.role_claim, self.roles
+
 
 @query()
 async def admins(workspace: str) -> list[db.Row]:

@@ -2,7 +2,8 @@
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -15,9 +16,9 @@ from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.changes.drafts import COUNT_BYTES
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.look import Look
-from leadwire.domain.bots.schema import BotNotFound
+from leadwire.domain.bots.schema import BotDetail, BotNotFound
 from leadwire.domain.bots.table import FAQ_WORDS, Bot
-from leadwire.infrastructure import clock, cpu_work, db, ids, secret_box
+from leadwire.infrastructure import clock, cpu_work, db, ids, secret_box, seen
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, load, named, sql
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
@@ -48,12 +49,13 @@ async def create(workspace: str, name: str) -> str:
     return bot_id
 
 
-async def describe(workspace: str, bot_id: str, name: str, description: str) -> None:
-    """Rename a bot, and say what it is for. Raise NotFound, Invalid."""
+async def describe(workspace: str, bot_id: str, name: str, description: str, saw: str = "") -> None:
+    """Rename a bot, and say what it is for. Raise NotFound, Invalid; Conflict as `set_origins`."""
     if len(description) > LONGEST_DESCRIPTION or any(not sign.isprintable() and sign != "\n" for sign in description):
         wrong = FieldError("too_long", f"At most {LONGEST_DESCRIPTION} characters.", "/description")
         raise Invalid("This is no description.", errors=(wrong,))
-    await _set(workspace, bot_id, {Bot.name: name, Bot.description: description})
+    async with _as_seen(workspace, bot_id, saw, lambda bot: [bot.name, bot.description]):
+        await _set(workspace, bot_id, {Bot.name: name, Bot.description: description})
 
 
 async def make_identity_secret(workspace: str, bot_id: str) -> str:
@@ -133,8 +135,10 @@ async def rollback(workspace: str, bot_id: str, version: int) -> None:
     await _set(workspace, bot_id, _live(version))
 
 
-async def set_origins(workspace: str, bot_id: str, origins: Sequence[str]) -> None:
-    """Set which websites (`https://example.com`; `*`: any) may show a bot. Raise NotFound, Invalid."""
+async def set_origins(workspace: str, bot_id: str, origins: Sequence[str], saw: str = "") -> None:
+    """Set which websites (`https://example.com`; `*`: any) may show a bot. Raise NotFound, Invalid; Conflict when there
+    are others now than whoever changes them `saw` (`seen.seen`).
+    """
     faults = [
         FieldError("wrong_value", f"{origin[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
         for origin in origins
@@ -145,16 +149,19 @@ async def set_origins(workspace: str, bot_id: str, origins: Sequence[str]) -> No
     if faults:
         raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
-    await _set(workspace, bot_id, {Bot.allowed_origins: hosts})
+    async with _as_seen(workspace, bot_id, saw, lambda bot: bot.allowed_origins):
+        await _set(workspace, bot_id, {Bot.allowed_origins: hosts})
 
 
-async def set_look(workspace: str, bot_id: str, look: Look, color: str) -> None:
-    """Set how a bot's chat looks. Raise NotFound, Invalid."""
+async def set_look(workspace: str, bot_id: str, look: Look, color: str, saw: str = "") -> None:
+    """Set how a bot's chat looks. Raise NotFound, Invalid; Conflict as `set_origins`."""
     if not _COLOR.fullmatch(color):
         wrong = FieldError("wrong_value", "A color is written like #4f46e5.", "/color")
         raise Invalid("1 field is not valid.", errors=(wrong,))
     text = msgspec.json.encode(look).decode()
-    await _set(workspace, bot_id, {Bot.look: text, Bot.color: color.lower()})
+    before = await reads.look(workspace, bot_id)
+    async with _as_seen(workspace, bot_id, saw, lambda bot: [before, bot.color]):
+        await _set(workspace, bot_id, {Bot.look: text, Bot.color: color.lower()})
 
 
 async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> None:
@@ -183,6 +190,15 @@ async def change_state(workspace: str, bot_id: str, deed: Deed) -> None:
         await load(__file__)[deed].one(BotNotFound(), workspace=workspace, bot=bot_id)
     except db.Orphaned:
         raise Conflict("It has conversations or leads, which keep its name. Archive it instead.") from None
+
+
+@asynccontextmanager
+async def _as_seen(workspace: str, bot_id: str, saw: str, of: Callable[[BotDetail], object]) -> AsyncIterator[None]:
+    """Lock a bot in a transaction, if what whoever changes it `saw` is as they saw it."""
+    async with db.transaction():
+        await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+        seen.check(saw, of(await reads.detail(workspace, bot_id)))
+        yield
 
 
 async def _set(workspace: str, bot_id: str, values: dict[Column | str, Any]) -> None:

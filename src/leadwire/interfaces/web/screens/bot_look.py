@@ -34,14 +34,14 @@ async def look(context: PageContext, bot_id: str) -> Values:
         values = {name: context.form.raw(name) for name in values}
     languages = {"flow": "As in the flow", "browser": "As the visitor's browser"}
     languages |= {name: told for name, told in LANGUAGES.items() if name == present.language}
-    return {"tab": "look", "bot": bot, "values": values, "languages": languages}
+    return {"tab": "look", "bot": bot, "values": values, "languages": languages, "kept": [present, bot.color]}
 
 
 @action("/bots/{bot_id}/look", shown_on=look, audit="bot.look_changed")
 async def save_look(context: PageContext, bot_id: str) -> str:
     before = await reads.look(context.workspace, bot_id)
     after = _look(context.form, before)
-    await changes.set_look(context.workspace, bot_id, after, context.form.text("color"))
+    await changes.set_look(context.workspace, bot_id, after, *map(context.form.text, ("color", "seen")))
     changed = [name for name, value in msgspec.structs.asdict(after).items() if value != getattr(before, name)]
     context.entry.detail = f"color: {context.form.text('color')}; changed: {', '.join(changed) or 'nothing else'}"
     return "Saved. Websites show it from the next page on."

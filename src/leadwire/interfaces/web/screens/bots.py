@@ -113,7 +113,7 @@ async def embed(context: PageContext, bot_id: str) -> str:
     origins = context.form.text("origins").split()
     before = await reads.detail(context.workspace, bot_id)
     context.entry.detail = f"websites: {' '.join(before.allowed_origins) or 'none'} -> {' '.join(origins) or 'none'}"
-    await changes.set_origins(context.workspace, bot_id, origins)
+    await changes.set_origins(context.workspace, bot_id, origins, context.form.text("seen"))
     return "Saved."
 
 

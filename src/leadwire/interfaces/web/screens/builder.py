@@ -157,7 +157,7 @@ async def undo(context: PageContext, bot_id: str) -> PageResponse:
 async def describe(context: PageContext, bot_id: str) -> str:
     """Rename a bot and say what it is for."""
     context.entry.detail = name = context.form.required_name("Give the bot a name.")
-    await changes.describe(context.workspace, bot_id, name, context.form.text("description"))
+    await changes.describe(context.workspace, bot_id, name, *map(context.form.text, ("description", "seen")))
     return "Saved."
 
 

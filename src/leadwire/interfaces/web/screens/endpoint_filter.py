@@ -32,8 +32,8 @@ async def endpoint_filter(context: PageContext, endpoint_id: str) -> Values:
 @action("/webhooks/{endpoint_id}/filter", shown_on=endpoint_filter, confirmed=True, audit="endpoint.changed")
 async def store(context: PageContext, endpoint_id: str) -> PageResponse:
     """Keep it; an empty one is none."""
-    change = EndpointChange(filter=_filter(context.form))
-    context.entry.detail = "; ".join((await changes.configure(context.workspace, endpoint_id, change)).changes)
+    change, saw = EndpointChange(filter=_filter(context.form)), context.form.text("seen")
+    context.entry.detail = "; ".join((await changes.configure(context.workspace, endpoint_id, change, saw)).changes)
     return context.redirect(f"/webhooks/{endpoint_id}/settings", "Saved. It holds for events from now on.")
 
 

@@ -95,7 +95,7 @@ async def configure(context: PageContext, endpoint_id: str) -> str:
         **context.form.given(context.form.on, "ordered", "numbered", "ed25519", "auto_redrive"),
         **context.form.given(context.form.number, "rate_limit"),
     )
-    changed = await changes.configure(context.workspace, endpoint_id, change)
+    changed = await changes.configure(context.workspace, endpoint_id, change, context.form.text("seen"))
     context.entry.detail = "; ".join(changed.changes)
     removed = f" {REMOVED}: {', '.join(changed.removed_headers)}." if changed.removed_headers else ""
     return f"Saved. It holds from the next attempt on.{removed}"

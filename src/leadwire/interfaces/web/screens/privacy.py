@@ -48,7 +48,7 @@ async def change_retention(context: PageContext) -> PageResponse:
     days, name = await _days(context), context.me.workspace_name
     if retention.emptied(await retention.preview(context.workspace, days)) and context.form.text("confirm") != name:
         raise wrong("confirm", "not_confirmed", f"Type {name} to confirm.")
-    context.entry.detail = await retention.change(context.workspace, days)
+    context.entry.detail = await retention.change(context.workspace, days, context.form.text("seen"))
     return context.redirect(
         "/privacy", "Saved. Data that is older is deleted soon; data that gets older, within a day."
     )

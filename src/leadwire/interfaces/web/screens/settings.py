@@ -64,7 +64,7 @@ async def roll_key(context: PageContext, key_id: str) -> PageResponse:
 async def set_networks(context: PageContext, key_id: str) -> str:
     """From where a key may be used; empty: from anywhere."""
     entries = networks.split(context.form.text("networks"))
-    before, allowed = await changes.set_key_networks(context.workspace, key_id, entries)
+    before, allowed = await changes.set_key_networks(context.workspace, key_id, entries, context.form.text("seen"))
     context.entry.detail = f"networks: {' '.join(before) or 'any'} -> {' '.join(allowed) or 'any'}"
     return "Saved. It takes effect within 5 seconds."
 

@@ -171,7 +171,7 @@ async def configure(context: PageContext, provider_id: str) -> str:
             lambda name: form.choice(name, ROLES, "Choose a role.") if form.text(name) else None, "default_role"
         ),
     )
-    context.entry.detail = await changes.configure(context.workspace, provider_id, setup)
+    context.entry.detail = await changes.configure(context.workspace, provider_id, setup, form.text("seen"))
     return "Saved. Test it before you tell your team."
 
 

@@ -76,7 +76,7 @@ async def allowed(context: PageContext) -> Values:
 async def save(context: PageContext) -> str:
     """From the next request on, sessions that exist included."""
     entries, present = networks.split(context.form.text("networks")), client_network.address(context.request.scope)
-    now = await workspaces.set_networks(context.workspace, entries, present)
+    now = await workspaces.set_networks(context.workspace, entries, present, context.form.text("seen"))
     context.entry.subject = context.workspace
     context.entry.detail = f"networks: {' '.join(context.me.networks) or 'any'} -> {' '.join(now) or 'any'}"
     return "Saved. Whoever is elsewhere is refused from now on." if now else "Saved. People may come in from anywhere."

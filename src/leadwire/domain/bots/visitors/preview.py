@@ -1,5 +1,6 @@
 """A trial conversation with a flow, stored nowhere: no rows, no events, no lead."""
 
+import asyncio
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -36,6 +37,7 @@ async def run(
     state, effects = engine.begin(flow)
     steps: list[str | Effect] = [*effects]  # what the visitor says, and what follows
     for text in messages[:MOST_LINES]:
+        await asyncio.sleep(0)  # a line of a large flow takes milliseconds: others have their turn in between
         question = engine.waiting(flow, state)
         chosen = option(question, text) if isinstance(question, Ask) else None
         steps.append(chosen.label if chosen else text)

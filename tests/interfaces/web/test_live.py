@@ -4,6 +4,7 @@ import pytest
 
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web import live_updates
 
 CHANGED, DONE = b"event: changed\ndata:\n\n", b"event: done\ndata:\n\n"
@@ -63,6 +64,18 @@ async def test_a_followed_delivery_ends_with_the_session(session):
     await anext(stream)  # the rest of this look
     with pytest.raises(StopAsyncIteration):
         await anext(stream)
+
+
+async def test_a_stream_of_what_is_gone_ends_and_is_no_fault_of_ours(session):
+    looks = iter([1, 2])
+
+    async def look():
+        if (now := next(looks, None)) is None:
+            raise NotFound("There is no such endpoint.")
+        return now, False
+
+    assert [told async for told in live_updates._poll(look, session) if told == CHANGED] == [CHANGED]
+    assert not live_updates._open
 
 
 async def test_a_process_that_stops_waits_for_no_stream(opened, monkeypatch):

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from litestar import Response
@@ -13,6 +13,7 @@ from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web import security
 
 _MOST_LOOKS: Final = 120  # then the browser connects again
@@ -84,7 +85,7 @@ async def _listen(channel: pubsub.Place, session_id: str, user_id: str, *, inbox
 
 
 async def _poll(look: Look, session_id: str) -> AsyncIterator[bytes]:
-    with _slot(session_id) as free:
+    with _slot(session_id) as free, suppress(NotFound):  # of what is gone, the browser learns when it connects again
         if not free:
             yield _DONE
             return

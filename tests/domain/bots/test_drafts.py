@@ -10,7 +10,7 @@ from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.parse import BadFlow, read
 from leadwire.domain.bots.look import Look
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, preconditions
 from leadwire.infrastructure.errors import Conflict, NotFound
 
 ADA, GRACE = "user_ada", "user_grace"
@@ -32,7 +32,7 @@ async def text_of(workspace, bot):
 
 
 async def seen(workspace, bot):
-    return "welcome", editing.seen(editing.step(read((await reads.detail(workspace, bot)).draft), "welcome"))
+    return "welcome", preconditions.digest(editing.step(read((await reads.detail(workspace, bot)).draft), "welcome"))
 
 
 async def test_changes_are_taken_back_and_brought_back(workspace, blank):

@@ -12,7 +12,7 @@ from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.nodes import MAX_NODES
 from leadwire.domain.bots.flow.parse import read
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, preconditions
 from tests.domain.bots.flows import PRIVACY
 
 ODD = [
@@ -106,7 +106,7 @@ async def test_a_step_of_too_many_answers_is_kept_but_not_drawn(admin, workspace
 
 
 async def test_what_another_did_is_shown_beside_what_was_typed(admin, workspace, greeter):
-    seen = editing.seen(editing.step(await draft_of(workspace, greeter), "welcome"))
+    seen = preconditions.digest(editing.step(await draft_of(workspace, greeter), "welcome"))
     await drafts.edit(workspace, greeter, "user_grace", says_hers)
     page = await admin.fill(f"/bots/{greeter}/steps/welcome", 409, text="Mine", seen=seen)
     assert "somebody changed this step while you did" in page
@@ -122,7 +122,7 @@ async def test_what_another_did_is_shown_beside_what_was_typed(admin, workspace,
 
 
 async def test_two_tabs_of_one_person_do_not_overwrite_each_other(admin, workspace, greeter):
-    seen = editing.seen(editing.step(await draft_of(workspace, greeter), "welcome"))
+    seen = preconditions.digest(editing.step(await draft_of(workspace, greeter), "welcome"))
     for text in ("First", "Second"):  # before the answer to the first has come
         await admin.fill(f"/bots/{greeter}/steps/welcome", text=text, seen=seen, tab="one")
     page = await admin.fill(f"/bots/{greeter}/steps/welcome", 409, text="Third", seen=seen, tab="two")

@@ -20,7 +20,7 @@ from leadwire.domain.privacy import erasure, person_rows, reads
 from leadwire.domain.privacy.person_rows import Person
 from leadwire.domain.privacy.reads import Old
 from leadwire.domain.privacy.table import Retention
-from leadwire.infrastructure import clock, db, ids, jobs, seen, settings, telemetry
+from leadwire.infrastructure import clock, db, ids, jobs, preconditions, settings, telemetry
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration
 from leadwire.infrastructure.db.statements import named, sql
@@ -86,12 +86,12 @@ async def preview(workspace: str, days: Days) -> dict[Kind, Old]:
 
 async def change(workspace: str, days: Days, saw: str = "") -> str:
     """Set how long each kind is kept. Return what is different now, in words. Raise Invalid; Conflict when it is kept
-    otherwise than whoever changes it `saw` (`seen.seen`).
+    otherwise than whoever changes it `saw` (`preconditions.digest`).
     """
     _check(days)
     async with db.transaction():
         before = await kept(workspace)
-        seen.check(saw, before)
+        preconditions.check(saw, before)
         different = [kind for kind in KINDS if days[kind] != before[kind]]
         for kind in different:
             if number := days[kind]:

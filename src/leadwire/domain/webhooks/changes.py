@@ -21,7 +21,7 @@ from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, filters, reads, signing_keys
 from leadwire.domain.webhooks.samples import NAMED_SAMPLES, SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
-from leadwire.infrastructure import clock, db, seen, settings
+from leadwire.infrastructure import clock, db, preconditions, settings
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import RateLimited, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -68,7 +68,7 @@ def checked_url(url: str) -> str:
 
 async def configure(workspace: str | None, endpoint_id: str, change: EndpointChange, saw: str = "") -> ChangedEndpoint:
     """Change what is given, from the next attempt on. Raises NotFound, Invalid, QuotaExceeded; Conflict when the chosen
-    settings, or the filter, are others than whoever changes them `saw` (`seen.seen`).
+    settings, or the filter, are others than whoever changes them `saw` (`preconditions.digest`).
 
     Order holds among what is relayed from then on; another rate begins with a full second's worth. A URL of another
     origin loses the custom headers, unless the same change gives new ones: they are secrets of the old receiver.
@@ -76,7 +76,7 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
     values = _assigned(endpoint_id, change)
     async with db.transaction():
         before = await locked(workspace, endpoint_id)
-        seen.check(saw, before.chosen if change.filter is UNSET else before.filter)
+        preconditions.check(saw, before.chosen if change.filter is UNSET else before.filter)
         url = str(values.get("url", before.url))
         moved, elsewhere = _origin(url) != _origin(before.url), _origin(url)[1] != _origin(before.url)[1]
         if elsewhere:

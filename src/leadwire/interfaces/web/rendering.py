@@ -15,7 +15,7 @@ from leadwire.domain.bots.builder import variables
 from leadwire.domain.bots.look import LANGUAGES
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import catalog, explain, samples
-from leadwire.infrastructure import clock, seen, settings, user_agents
+from leadwire.infrastructure import clock, preconditions, settings, user_agents
 from leadwire.interfaces.http import assets
 from leadwire.interfaces.web import charts, faces
 
@@ -77,7 +77,7 @@ def environment() -> jinja2.Environment:
     filters = (ago, due, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
     others = (catalog.briefly, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
     jinja.tests["question"] = variables.is_question
-    jinja.filters |= {function.__name__: function for function in (*filters, *others, seen.seen)}
+    jinja.filters |= {function.__name__: function for function in (*filters, *others, preconditions.digest)}
     parts = vars(jinja.get_template("parts.html").module)
     jinja.globals |= {name: macro for name, macro in parts.items() if isinstance(macro, jinja2.runtime.Macro)}
     return jinja

@@ -7,7 +7,7 @@ from typing import Final
 from leadwire.domain.accounts import keys, quotas
 from leadwire.domain.accounts import networks as allow_lists
 from leadwire.domain.accounts.table import ApiKey, Workspace
-from leadwire.infrastructure import clock, db, ids, seen, settings
+from leadwire.infrastructure import clock, db, ids, preconditions, settings
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Invalid, NotFound, invalid_field
@@ -91,12 +91,12 @@ async def set_key_networks(
     """Let a key be used from these networks alone; from anywhere when there are none. Within 5 s it holds everywhere.
 
     Return what was and what is. Raise NotFound, also for a key that has ended; Invalid; Conflict when it was something
-    else than whoever changes it `saw` (`seen.seen`).
+    else than whoever changes it `saw` (`preconditions.digest`).
     """
     allowed, missing = allow_lists.checked(networks), NotFound(f"There is no API key {key_id} in use.")
     async with db.transaction():
         before = await _SET_NETWORKS.one(missing, workspace=workspace, id=key_id, now=clock.now(), networks=allowed)
-        seen.check(saw, before["networks"])
+        preconditions.check(saw, before["networks"])
     return list(before["networks"]), allowed
 
 

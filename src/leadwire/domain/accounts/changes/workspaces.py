@@ -11,7 +11,7 @@ from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Quota
 from leadwire.domain.accounts.table import Workspace
-from leadwire.infrastructure import clock, db, seen
+from leadwire.infrastructure import clock, db, preconditions
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -67,7 +67,7 @@ async def set_networks(workspace: str, networks: Sequence[str], present: str, sa
     """Let people use the web area from these networks alone; from anywhere when there are none. Return them.
 
     Whoever does it is at the address `present`, which must be among them. Raise Invalid; Conflict when there are others
-    now than they `saw` (`seen.seen`).
+    now than they `saw` (`preconditions.digest`).
     """
     allowed = allow_lists.checked(networks)
     if not allow_lists.allow(present, allowed):
@@ -76,7 +76,7 @@ async def set_networks(workspace: str, networks: Sequence[str], present: str, sa
     async with db.transaction():
         rows = Workspace.select(Workspace.networks).where(Workspace.id == workspace)
         before = await rows.lock_rows("NO KEY UPDATE").first()
-        seen.check(saw, before and before["networks"])
+        preconditions.check(saw, before and before["networks"])
         await Workspace.update({Workspace.networks: allowed}).where(Workspace.id == workspace)
     return allowed
 

@@ -5,13 +5,10 @@ not change is the same objects. An edit that the flow has no place for raises `I
 `NotFound`.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
-
-import msgspec
 
 from leadwire.domain.bots.builder import blocks, fields, variables
 from leadwire.domain.bots.builder.fields import Step
@@ -58,11 +55,6 @@ def step(draft: Draft, step_id: str) -> Step:
         if node["id"] == step_id:
             return node
     raise NotFound("This step is no longer in the flow. Undo can bring it back.")
-
-
-def seen(value: Any) -> str:
-    """A digest of a step as somebody saw it."""
-    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()[:16]
 
 
 def add(draft: Draft, kind: str, after: str = "", way: str = "") -> tuple[Draft, str]:

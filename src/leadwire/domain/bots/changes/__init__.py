@@ -18,7 +18,7 @@ from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.look import Look
 from leadwire.domain.bots.schema import BotDetail, BotNotFound
 from leadwire.domain.bots.table import FAQ_WORDS, Bot
-from leadwire.infrastructure import clock, cpu_work, db, ids, secret_box, seen
+from leadwire.infrastructure import clock, cpu_work, db, ids, preconditions, secret_box
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, load, named, sql
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
@@ -137,7 +137,7 @@ async def rollback(workspace: str, bot_id: str, version: int) -> None:
 
 async def set_origins(workspace: str, bot_id: str, origins: Sequence[str], saw: str = "") -> None:
     """Set which websites (`https://example.com`; `*`: any) may show a bot. Raise NotFound, Invalid; Conflict when there
-    are others now than whoever changes them `saw` (`seen.seen`).
+    are others now than whoever changes them `saw` (`preconditions.digest`).
     """
     faults = [
         FieldError("wrong_value", f"{origin[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
@@ -197,7 +197,7 @@ async def _as_seen(workspace: str, bot_id: str, saw: str, of: Callable[[BotDetai
     """Lock a bot in a transaction, if what whoever changes it `saw` is as they saw it."""
     async with db.transaction():
         await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
-        seen.check(saw, of(await reads.detail(workspace, bot_id)))
+        preconditions.check(saw, of(await reads.detail(workspace, bot_id)))
         yield
 
 

@@ -13,7 +13,7 @@ from leadwire.domain.bots.builder.rewriting import DEEP, rewritten
 from leadwire.domain.bots.flow.parse import LARGEST, read
 from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.conversations import pubsub
-from leadwire.infrastructure import clock, cpu_work, db
+from leadwire.infrastructure import clock, cpu_work, db, preconditions
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, Invalid, Unavailable
@@ -62,8 +62,8 @@ async def edit(
     workspace: str, bot_id: str, user_id: str, change: Edit, seen: tuple[str, str] | None = None, tab: str = ""
 ) -> None:
     """Edit the draft; again from the beginning when somebody else has changed it meanwhile. `seen` is a step and its
-    digest as the user saw it, from `editing.seen`. `tab` is the browser's tab, whose own earlier edits are no conflict:
-    it saves without waiting for its last answer.
+    digest as the user saw it, from `preconditions.digest`. `tab` is the browser's tab, whose own earlier edits are no
+    conflict: it saves without waiting for its last answer.
 
     Raise NotFound, Invalid, QuotaExceeded, BadFlow; Conflict when that step has changed meanwhile, or there is no
     draft; Unavailable when it changes again and again.
@@ -116,7 +116,7 @@ async def _save(workspace: str, bot_id: str, source: str, user_id: str | None, a
 
 
 def _edited(old: Draft, change: Edit, seen: tuple[str, str] | None) -> Draft:
-    if seen and editing.seen(editing.step(old, seen[0])) != seen[1]:
+    if seen and preconditions.digest(editing.step(old, seen[0])) != seen[1]:
         raise Conflict("This step has changed meanwhile.", code="draft_changed")
     try:
         return change(old)

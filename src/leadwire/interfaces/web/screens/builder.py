@@ -12,7 +12,7 @@ from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow.nodes import MAX_NODES
 from leadwire.domain.bots.flow.parse import BadFlow, checked
 from leadwire.domain.conversations import pubsub
-from leadwire.infrastructure import clock, cpu_work
+from leadwire.infrastructure import clock, cpu_work, preconditions
 from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_faults, step_labels
@@ -54,7 +54,7 @@ async def builder(context: PageContext, bot_id: str) -> Values:
         "steps": steps,
         "step": step,
         "kind": str(step.get("type", "")) if step else "",
-        "seen": context.form.text("seen") or (editing.seen(steps[chosen]) if step else ""),
+        "seen": context.form.text("seen") or (preconditions.digest(steps[chosen]) if step else ""),
         "theirs": steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
         "faults": faults,
         "tried": tried or context.query.on("check"),
@@ -113,7 +113,7 @@ async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
         if deed == "delete":
             next_id = ""
             return editing.delete(draft, step_id)
-        stale = seen and editing.seen(editing.step(draft, step_id)) != seen
+        stale = seen and preconditions.digest(editing.step(draft, step_id)) != seen
         draft, next_id = editing.change(draft, step_id, editing.unrepeated(draft, step_id, values) if stale else values)
         ways = {way: target for way, target, _ in fields.exits(editing.step(draft, next_id)) if "/" not in way}
         onward = [str(target) for way, target in ways.items() if values.get(way, "").startswith(editing.NEW)]

@@ -13,7 +13,7 @@ from leadwire.domain.accounts.domains.reads import counting
 from leadwire.domain.accounts.schema import ROLES, Person, Role
 from leadwire.domain.accounts.sso import reads
 from leadwire.domain.accounts.table import IdentityProvider, Workspace
-from leadwire.infrastructure import clock, db, ids, secret_box, seen, settings
+from leadwire.infrastructure import clock, db, ids, preconditions, secret_box, settings
 from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
@@ -70,12 +70,12 @@ async def add(workspace: str, name: str, issuer: str) -> str:
 
 async def configure(workspace: str, provider_id: str, setup: Setup, saw: str = "") -> str:
     """Set a provider up. Return what changed, for the audit log. Raise NotFound, Invalid; Conflict when it is set up
-    otherwise than whoever changes it `saw` (`seen.seen`).
+    otherwise than whoever changes it `saw` (`preconditions.digest`).
     """
     secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
     async with db.transaction():
         before = await reads.one(provider_id, workspace)
-        seen.check(saw, before.chosen)
+        preconditions.check(saw, before.chosen)
         values = msgspec.structs.asdict(setup)
         after = {name: getattr(before, name) if value is UNSET else value for name, value in values.items()}
         domains = list(dict.fromkeys(domain.lower().removeprefix("@") for domain in after["domains"]))

@@ -1,4 +1,4 @@
-"""What somebody saw of what they change: a form carries a digest of it, and undoes nothing that was changed since."""
+"""What a change rests on: a form carries a digest of what it showed, and undoes nothing that was changed since."""
 
 import hashlib
 
@@ -7,14 +7,14 @@ import msgspec
 from leadwire.infrastructure.errors import Conflict
 
 
-def seen(value: object) -> str:
-    """A digest of a value as somebody saw it."""
+def digest(value: object) -> str:
+    """Sixteen hexadecimal digits of a value as somebody saw it."""
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()[:16]
 
 
 def check(saw: str, value: object) -> None:
-    """Raise Conflict when the value is another than what somebody `saw`; an empty text says nothing of that."""
-    if saw and saw != seen(value):
+    """Raise Conflict when a value is another than the one whose digest somebody `saw`; '' says nothing of that."""
+    if saw and saw != digest(value):
         raise Conflict(
             "Somebody else has changed this since you opened it. Look at what it is now, and save once more.",
             code="changed_meanwhile",

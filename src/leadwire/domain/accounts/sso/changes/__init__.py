@@ -74,6 +74,8 @@ async def configure(workspace: str, provider_id: str, setup: Setup, saw: str = "
     """
     secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
     async with db.transaction():
+        row = IdentityProvider.select(IdentityProvider.id).where(*_is(workspace, provider_id))
+        await row.lock_rows("NO KEY UPDATE")
         before = await reads.one(provider_id, workspace)
         preconditions.check(saw, before.chosen)
         values = msgspec.structs.asdict(setup)

@@ -32,10 +32,10 @@ _UNHEARD: Final = ("cut-worker", "slow-worker")
 
 
 def repeated(made: Made, earlier: Sequence[Made]) -> Made | None:
-    """The last of the `earlier` POSTs of the same delivery that made this one needless; None for a rightful retry, and
-    where somebody asked to send it again.
+    """The last of the `earlier` POSTs of the same delivery that made this one needless; None for a rightful retry, for
+    what was sent before and only read later, and where somebody asked to send it again.
     """
-    alike = (one for one in reversed(earlier) if one.generation == made.generation)
+    alike = (one for one in reversed(earlier) if one.generation == made.generation and not made.read_late(one))
     return next(
         (one for one in alike if (one.post.good and not one.unheard) or one.post.attempt == made.post.attempt), None
     )

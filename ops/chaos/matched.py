@@ -28,6 +28,12 @@ class Made(NamedTuple):
             return False
         return self.post.at + self.post.held >= self.attempt.at + self.attempt.took / 2
 
+    def read_late(self, after: "Made") -> bool:
+        """Whether its worker had given up on it before it made another one, which was read before."""
+        if self.attempt is None or after.attempt is None:
+            return False
+        return self.attempt.outcome == "timeout" and self.attempt.at < after.attempt.at
+
     def settled(self, number: int) -> bool:
         """Whether its outcome was recorded, and leaves no room for an attempt with this number."""
         if self.attempt is None or not self.attempt.counted:

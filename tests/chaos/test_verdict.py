@@ -168,6 +168,19 @@ def test_a_retry_of_what_was_answered_too_late_is_no_duplicate(took, duplicates)
     assert seen(post(EVENTS[0], 3, attempt=2), attempts=[ended]).duplicates == duplicates
 
 
+@pytest.mark.parametrize(
+    ("outcome", "more", "duplicates"),
+    [("timeout", [], {}), ("http_5xx", [], {"unexplained": 1}), ("timeout", [5.0], {"unexplained": 1})],
+    ids=["given up", "answered", "and sent again"],
+)
+def test_what_was_given_up_before_its_retry_and_read_behind_it_is_no_duplicate(outcome, more, duplicates):
+    """The receiver shares a busy machine, and reads what waits for it in any order."""
+    first = Attempted("healthy", "evt_1", 1, 1, True, 100.0, 2.0, outcome)
+    second = Attempted("healthy", "evt_1", 1, 2, True, 103.0, 0.5, "delivered")
+    posts = [post(EVENTS[0], 3.5, attempt=2), *(post(EVENTS[0], after) for after in (4.0, *more))]
+    assert seen(posts=[*posts, *POSTS[1:]], attempts=[first, second]).duplicates == duplicates
+
+
 @pytest.mark.parametrize(("after", "explained"), [(1.5, False), (6.0, True)])
 def test_a_worker_that_records_nothing_had_all_of_it_in_hand_when_it_was_killed(after, explained):
     """On a machine under load that may be for longer than a moment."""

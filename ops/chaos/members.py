@@ -27,9 +27,11 @@ _SNAPSHOT: Final = 3.0  # leases
 _FAR: Final = "evt_7zzzzzzzzzzzzzzzzzzzzzzzzz"
 _LATER: Final = (*db.GONE, db.Locked, asyncpg.UndefinedTableError)
 
-_RAISE: Final = """
+RAISED: Final = "chaos: not for this workspace"
+"""What PostgreSQL says amid such a fault of one customer."""
+_RAISE: Final = f"""
 CREATE OR REPLACE FUNCTION chaos_raise() RETURNS trigger LANGUAGE plpgsql AS
-'BEGIN RAISE EXCEPTION ''chaos: not for this workspace''; END'"""
+'BEGIN RAISE EXCEPTION ''{RAISED}''; END'"""
 _TRIGGER: Final = """
 CREATE TRIGGER chaos_{name} BEFORE {event} ON {table} FOR EACH ROW WHEN ({row}.workspace_id = '{workspace}')
 EXECUTE FUNCTION chaos_raise()"""

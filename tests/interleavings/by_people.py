@@ -13,7 +13,7 @@ from leadwire.domain.leads import reads as lead_reads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
-from leadwire.infrastructure import clock, db, settings
+from leadwire.infrastructure import clock, db, ids, settings
 from leadwire.infrastructure.errors import DomainError
 from tests.interleavings.operations import PULLED, Case, Operation, operation
 from tests.interleavings.starts import LONG
@@ -42,7 +42,7 @@ async def acknowledge(case: Case) -> None:
 
 _PROBED = """
 INSERT INTO attempt (event_id, endpoint_id, generation, number, counted, started_at, duration_ms, outcome)
-VALUES ('evt_probe', $1, 1, 1, true, now() + interval '1 hour', 1, 'delivered')"""
+VALUES ($2, $1, 1, 1, true, now() + interval '1 hour', 1, 'delivered')"""
 
 
 @operation(OPERATIONS, "aside queued lapsed")
@@ -57,8 +57,9 @@ async def auto_redrive_(case: Case) -> None:
     await db.rows("UPDATE webhook_endpoint SET auto_redrive_since = '-infinity' WHERE id = $1", endpoint_id)
     await auto_redrive.step(endpoint_id, "")
     await db.rows("UPDATE webhook_endpoint SET failing_since = NULL WHERE id = $1", endpoint_id)
-    await db.rows(_PROBED, endpoint_id)
-    await auto_redrive.step(endpoint_id, "1 evt_probe")
+    probe = ids.new("evt")
+    await db.rows(_PROBED, endpoint_id, probe)
+    await auto_redrive.step(endpoint_id, f"1 {probe}")
     for row in await db.rows("SELECT id FROM redrive_job WHERE died_since IS NOT NULL AND state = 'running'"):
         await redrive_job.step(row["id"])
 

@@ -1,14 +1,19 @@
 """What a look may be, and which language the widget speaks."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 
 import leadwire.interfaces.widget
+from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.look import LANGUAGES, Look, stored
 from leadwire.domain.bots.visitors import opening
+from leadwire.infrastructure import preconditions
+from leadwire.infrastructure.errors import Conflict
+from tests.delivery.interleaved import overlapped
 from tests.domain.bots.flows import shipped, small
 
 SCRIPTS = Path(leadwire.interfaces.widget.__file__).with_name("javascript")
@@ -74,3 +79,12 @@ def test_the_widget_knows_the_same_defaults():
     plain = re.search(r"const PLAIN = {(.+)};", (SCRIPTS / "look.js").read_text())[1]
     for name, text in re.findall(r"(\w+): ([^,]+)", plain):
         assert msgspec.json.decode(text.strip()) == getattr(Look(), name)
+
+
+async def test_the_second_to_save_at_the_same_moment_is_told_of_the_first(workspace, bot):
+    saw = preconditions.digest([await reads.look(workspace, bot), (await reads.detail(workspace, bot)).color])
+    color = (await reads.detail(workspace, bot)).color
+    save = [partial(changes.set_look, workspace, bot, Look(title=title), color, saw=saw) for title in ("1", "2")]
+    with pytest.raises(Conflict, match="Somebody else has changed this"):
+        await overlapped(*save)
+    assert (await reads.look(workspace, bot)).title == "1"

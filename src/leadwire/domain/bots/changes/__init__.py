@@ -159,9 +159,11 @@ async def set_look(workspace: str, bot_id: str, look: Look, color: str, saw: str
         wrong = FieldError("wrong_value", "A color is written like #4f46e5.", "/color")
         raise Invalid("1 field is not valid.", errors=(wrong,))
     text = msgspec.json.encode(look).decode()
-    before = await reads.look(workspace, bot_id)
-    async with _as_seen(workspace, bot_id, saw, lambda bot: [before, bot.color]):
-        await _set(workspace, bot_id, {Bot.look: text, Bot.color: color.lower()})
+    async with db.transaction():
+        await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+        before = await reads.look(workspace, bot_id)
+        async with _as_seen(workspace, bot_id, saw, lambda bot: [before, bot.color]):
+            await _set(workspace, bot_id, {Bot.look: text, Bot.color: color.lower()})
 
 
 async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> None:

@@ -16,6 +16,6 @@ def check(saw: str, value: object) -> None:
     """Raise Conflict when a value is another than the one whose digest somebody `saw`; '' says nothing of that."""
     if saw and saw != digest(value):
         raise Conflict(
-            "Somebody else has changed this since you opened it. Look at what it is now, and save once more.",
+            "Somebody else has changed this since you opened it. Open the page again to see it, or save to keep yours.",
             code="changed_meanwhile",
         )

@@ -27,6 +27,7 @@ os.environ |= {
 
 import asyncio  # noqa: E402 - the settings come first
 import contextlib  # noqa: E402
+import copy  # noqa: E402
 import importlib  # noqa: E402
 import itertools  # noqa: E402
 
@@ -46,7 +47,7 @@ from leadwire.infrastructure import clock, db, redis_pool, settings, txt_records
 from leadwire.infrastructure.db import declared, engine  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from leadwire.infrastructure.jobs import runner  # noqa: E402
-from leadwire.infrastructure.rate_limit import Bucket  # noqa: E402
+from leadwire.infrastructure.rate_limit import Bucket, RateLimit  # noqa: E402
 from leadwire_development.embedded import Services, services  # noqa: E402
 from tests import asgi, left, unordered  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
@@ -189,6 +190,22 @@ async def db_clock(database: None, monkeypatch: pytest.MonkeyPatch) -> DatabaseC
     stopped = clock.from_unix((await database_clock.stop()).timestamp())
     monkeypatch.setattr(clock, "now", lambda: clock._set_to.get() or stopped)
     return database_clock
+
+
+@pytest.fixture(autouse=True)
+def _tries_do_not_come_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Redis is asked for at once, as tries of a password, does not come back, however slow the machine is: but
+    where a test is marked `refill`.
+    """
+    ask = RateLimit._ask_redis
+
+    async def asked(limit: RateLimit, caller: str, spent: int, span: float, mode: str = "") -> float | None:
+        still = copy.copy(limit)
+        still._rate = 0.0 if mode else limit._rate
+        return await ask(still, caller, spent, span, mode)
+
+    if "refill" not in request.keywords:
+        monkeypatch.setattr(RateLimit, "_ask_redis", asked)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ async def test_two_processes_share_the_tokens(redis):
     assert await one.take_at_once("bob")
 
 
+@pytest.mark.refill
 @pytest.mark.parametrize(("seconds", "back"), [(59, 0), (61, 1), (10_000, 5)])
 async def test_a_token_comes_back_a_minute_and_refused_tries_cost_nothing(redis, seconds, back):
     limit = RateLimit("test", 5, window=300)

@@ -9,7 +9,6 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from leadwire.delivery.transport import shared
 from leadwire.domain.accounts.sso.faults import FAULTS
 from leadwire.infrastructure import clock, db
-from leadwire.interfaces.web.screens import single_sign_on
 from tests.oidc.lying import (
     CLIENT,
     EC,
@@ -300,8 +299,6 @@ async def test_only_the_methods_that_are_meant(stranger, provider):
         assert (await stranger.get(f"/sso/{nobody}")).status_code == 404
 
 
-async def test_a_network_may_call_so_often_and_no_more(stranger, provider, monkeypatch):
-    monkeypatch.setattr(single_sign_on._CALLS, "_rate", 1e-9)
-    answers = [(await stranger.get(f"/sso/{provider}/callback")).status_code for _ in range(199)]
-    assert set(answers) == {400}
-    assert 429 in [(await stranger.get(f"/sso/{provider}/callback")).status_code for _ in range(200)]
+async def test_a_network_may_call_so_often_and_no_more(stranger, provider):
+    answers = [(await stranger.get(f"/sso/{provider}/callback")).status_code for _ in range(201)]
+    assert answers == [400] * 200 + [429]

@@ -1,12 +1,15 @@
-"""Two erasures at the same moment."""
+"""An erasure, and something else about the same person at that moment."""
 
 import asyncio
 
+import pytest
+
 from leadwire.domain.bots import changes as bots
+from leadwire.domain.notices.changes import transcript
 from leadwire.domain.privacy import erasure
 from leadwire.domain.search import changes as search
 from leadwire.infrastructure import db
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.errors import Conflict, NotFound
 from tests import make
 from tests.delivery.interleaved import apart, overlapped
 from tests.waiting import eventually
@@ -40,6 +43,17 @@ async def test_one_of_their_leads_is_gone_when_a_person_is_erased(workspace, bot
 
     await overlapped(lambda: erasure.erase_lead(workspace, made[1].id), person)
     assert await db.value("SELECT count(*) FROM lead") == 0
+
+
+async def test_who_is_erased_meanwhile_is_sent_no_transcript(workspace, bot, mailing):
+    lead = await make.lead(workspace, bot)
+
+    async def send():
+        with pytest.raises(Conflict, match="No e-mail address was given"):
+            await transcript.send(workspace, lead.conversation_id)
+
+    await overlapped(lambda: erasure.erase_lead(workspace, lead.id), send)
+    assert await db.value("SELECT count(*) FROM mail") == 0
 
 
 async def _count(expected):

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from leadwire.domain.accounts import tickets
 from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.conversations.changes import erasing
+from leadwire.domain.conversations.schema import ConversationDetail
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.notices import reads
 from leadwire.infrastructure import db
@@ -26,11 +28,7 @@ async def send(workspace: str, conversation_id: str, *, network: str | None = No
 
     Raise ConversationNotFound; Conflict `no_address`, `too_many`, and `not_sent` where mail is not sent to the address.
     """
-    conversation = await conversations.detail(workspace, conversation_id)
-    to = conversation.lead.email if conversation.lead else None
-    own = conversation.visitor.email
-    if to is None or (network is not None and (own is None or own.lower() != to.lower())):
-        raise Conflict("No e-mail address was given in this conversation.", code="no_address")
+    lead_id, to, conversation = await _addressed(workspace, conversation_id, asks=network is not None)
     limits = [(_OF_CONVERSATION, conversation_id), (_TO_ADDRESS, f"{workspace} {to.lower()}")]
     limits += [(_FROM_NETWORK, network)] if network is not None else []
     for limit, name in limits:
@@ -40,7 +38,18 @@ async def send(workspace: str, conversation_id: str, *, network: str | None = No
     path = f"/transcript/{tickets.sealed(reads.TRANSCRIPT, workspace, about, _LIFE * _DAY)}"
     values: dict[str, Any] = {"path": path, "days": _LIFE, "began": reads.began(conversation)}
     async with db.transaction():
+        await erasing.lock_of_lead(workspace, lead_id)
+        _, to, _ = await _addressed(workspace, conversation_id, asks=network is not None)  # not erased meanwhile
         values["workspace"] = await reads.name(workspace)
         if not await mail.queue(workspace, "transcript", to, values, about=conversation_id):
             raise Conflict("No mail is sent to this address.", code="not_sent")
     return to
+
+
+async def _addressed(workspace: str, conversation_id: str, *, asks: bool) -> tuple[str, str, ConversationDetail]:
+    """The lead, their address, and what was said. A visitor who `asks` has given that address here."""
+    conversation = await conversations.detail(workspace, conversation_id)
+    lead, own = conversation.lead, conversation.visitor.email
+    if lead is None or lead.email is None or (asks and (own or "").lower() != lead.email.lower()):
+        raise Conflict("No e-mail address was given in this conversation.", code="no_address")
+    return lead.id, lead.email, conversation

@@ -74,7 +74,7 @@ class Lying:
         self.alg, self.kid, self.key = "RS256", "one", RSA
         self.keys = [jwk(RSA, "one")]
         self.claims, self.header, self.metadata, self.userinfo = {}, {}, {}, None
-        self.nonce = ""
+        self.nonce, self.access_token = "", "the-access-token"
         self.mangle = lambda token: token
         self.answers = {}
         """Path -> (status, headers, body) instead of the honest answer; or a coroutine function to wait for."""
@@ -123,7 +123,7 @@ class Lying:
                 **self.metadata,
             }
         if path == "/token":
-            return {"access_token": "the-access-token", "token_type": "Bearer", "id_token": self.token()}
+            return {"access_token": self.access_token, "token_type": "Bearer", "id_token": self.token()}
         return {"/keys": {"keys": self.keys}, "/me": self.userinfo}.get(path, {})
 
 

@@ -140,6 +140,14 @@ LIES = {
         "wrong_userinfo",
         lambda liar: (claims(email=None)(liar), signed(userinfo={"sub": "eve", "email": "eve@example.org"})(liar)),
     ),
+    "an access token that no header has": (
+        "malformed_answer",
+        signed(access_token="töken", userinfo={"sub": "grace-1"}, claims={"email": None}),
+    ),
+    "an access token of two lines": (
+        "malformed_answer",
+        signed(access_token="to\nken", userinfo={"sub": "grace-1"}, claims={"email": None}),
+    ),
     "no ID token": ("no_token", answers("/token", 200, {}, {"access_token": "the-access-token"})),
     "an ID token that is none": ("not_json", answers("/token", 200, {}, {"id_token": ["a", "b"]})),
     "code used": ("code_refused", answers("/token", 400, {}, {"error": "invalid_grant"})),

@@ -166,6 +166,8 @@ async def _redeem(provider: Provider, metadata: Metadata, code: str, verifier: s
 
 async def _completed(claims: Claims, metadata: Metadata, access_token: str) -> Claims:
     """With what the provider tells beside the token. Raise SignOnRefused."""
+    if not (access_token.isascii() and access_token.isprintable()):  # RFC 6749 appendix A.12
+        raise SignOnRefused("malformed_answer", "its access token cannot be sent")
     bearer = f"Bearer {access_token}"
     more = await discovery.fetch(metadata.userinfo_endpoint, dict[str, Any], Authorization=bearer)
     if more.get("sub") != claims.sub:

@@ -116,6 +116,27 @@ async def test_no_file_proves_a_domain(workspace, tmp_path, resolver):
     assert (await domain_changes.check(workspace, after.id, "x")).fault == "other_value"
 
 
+@pytest.mark.parametrize(("kind", "field"), [
+    ("faq_entry", "bot_id"), ("bot_version", "bot_id"), ("lead", "bot_id"), ("conversation", "id"),
+    ("conversation", "assigned_to"), ("consent", "lead_id"), ("event", "id"), ("event", "endpoint_id"),
+])  # fmt: skip
+async def test_no_file_reaches_into_another_workspace(exported, receiver, kind, field):
+    other = await accounts.create_workspace("Other")
+    bot = await bots.create(other, "Theirs")
+    lead, theirs = await make.lead(other, bot), await endpoint(other, receiver.url)
+    event = await db.value("SELECT id FROM event LIMIT 1")
+    names = {
+        "bot_id": bot, "lead_id": lead.id, "conversation": lead.conversation_id, "event": event,
+        "endpoint_id": theirs.id, "assigned_to": await make.user(other),
+    }  # fmt: skip
+    lines = read(exported)
+    data = next(line["data"] for line in lines if line["kind"] == kind and line["data"].get("deliveries", True))
+    (data["deliveries"][0] if field == "endpoint_id" else data)[field] = named = names[kind if field == "id" else field]
+    exported.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    with pytest.raises(Invalid, match=f"names {named}, which is another workspace's"):
+        await import_file.read(exported)
+
+
 async def test_it_goes_on_wherever_it_was_interrupted(exported, workspace, tmp_path):
     whole = exported.read_bytes().splitlines(keepends=True)
     kinds = [json.loads(line)["kind"] for line in whole]

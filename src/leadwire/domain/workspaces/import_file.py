@@ -4,6 +4,8 @@ Rows keep their ids, so links and cursors of the feed go on. No export has secre
 disabled, people choose a new password, and API keys, invitations and blocks of visitors are not made. Redrives and
 changes of many leads are not made either. What was still to be sent is canceled, and can be resent.
 
+Anybody may have written the file. Where a row of it names one of another workspace, it is refused.
+
 Each page of lines is a transaction. Until all are there the workspace is closed like one whose deletion has begun: it
 can be imported further, or deleted.
 """
@@ -26,13 +28,16 @@ from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.listing.rows import hidden
 from leadwire.domain.workspaces import export
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.declared import declaration
+from leadwire.infrastructure.db import declared
+from leadwire.infrastructure.db.declared import declaration, derived
+from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import Invalid, OperatorError
 
 Line = dict[str, Any]
 
 _PAGE: Final = 200  # lines
 _LAST: Final = 200  # bytes, more than the last line has
+_LONGEST_ID: Final = 64
 _UNFIT: Final[tuple[type[BaseException], ...]] = (msgspec.MsgspecError, KeyError, *db.UNSTORABLE)
 
 
@@ -40,8 +45,8 @@ async def read(path: Path) -> tuple[str, Counter[str]]:
     """Make the workspace of an export, or go on with one whose import was interrupted. Return its id, and how many rows
     of each kind there are in the file.
 
-    Raise Invalid when the file is no whole export; Conflict when the workspace is here already; OperatorError when the
-    file cannot be read.
+    Raise Invalid when the file is no whole export, or names rows of another workspace; Conflict when the workspace is
+    here already; OperatorError when the file cannot be read.
     """
     try:
         with _open(path) as file:
@@ -97,10 +102,26 @@ async def _write(kind: Any, page: Sequence[Line], workspace: str) -> None:
     for data in page:
         for part, rows in parts.items():
             rows += [row | {part.key: data["id"]} for row in data.pop(part.name)]
+    texts = {text for rows in (page, *parts.values()) for row in rows for text in row.values() if isinstance(text, str)}
     async with db.transaction():
+        ids = [text for text in texts if "_" in text and len(text) <= _LONGEST_ID]
+        if other := await _elsewhere().value(ids=ids, workspace=workspace):
+            raise Invalid(f"The file names {other}, which is another workspace's.")
         await _insert(kind.table, page, workspace)
         for part, rows in parts.items():
             await _insert(part.table, rows, workspace)
+
+
+@derived
+def _elsewhere(tables: Sequence[type[Table]]) -> Statement:
+    """What finds those of `:ids` that another workspace has, of the tables whose rows others name."""
+    named = {name for table in tables for name in f"{declaration(table).of} {declaration(table).refers}".split()}
+    looks = [
+        f"SELECT id FROM {declared.name(table)} WHERE id = ANY(:ids::text[]) AND workspace_id <> :workspace"
+        for table in tables
+        if declared.name(table) in named and declared.has(table, "id") and declared.has(table, "workspace_id")
+    ]
+    return sql(" UNION ALL ".join(looks))
 
 
 async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> None:

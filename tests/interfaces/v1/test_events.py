@@ -16,6 +16,7 @@ from leadwire.domain.conversations import pubsub
 from leadwire.domain.feed import reads
 from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db, ids, redis_pool
+from leadwire.interfaces.v1 import authentication
 from tests import asgi, make
 from tests.delivery.test_feed import settled
 from tests.waiting import eventually
@@ -145,6 +146,15 @@ async def test_a_cursor_whose_day_is_gone_has_expired(client, workspace, bot):
     old = ids.floor("evt", clock.now() - timedelta(days=400))
     assert old < await partitions.kept_from()
     await refused(client, f"cursor={old}", "cursor", "expired_cursor")
+
+
+async def test_a_request_that_waits_gets_nothing_more_once_its_key_has_ended(client, workspace, bot, monkeypatch):
+    monkeypatch.setattr(authentication, "CHECKED_EVERY", 0.0)
+    asked = asyncio.create_task(page(client, "wait=30", 401))
+    await waiting()
+    await accounts.revoke_key(workspace, await db.value("SELECT id FROM api_key"))
+    await make.lead(workspace, bot)
+    assert (await asked)["code"] == "unauthenticated"
 
 
 async def test_a_request_that_waits_gets_the_next_event_of_its_kinds(client, workspace, bot):

@@ -13,6 +13,7 @@ import pytest
 
 from leadwire.delivery import feed as events
 from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.exports import changes, reads
@@ -300,6 +301,32 @@ async def test_a_workspace_can_have_so_many_and_no_more(client, five):
     await client.delete(f"/v1/exports/{made[1]['id']}")
     for _ in range(2):
         await created(client, "leads")
+
+
+@pytest.mark.parametrize("end", ["revoked", "rolled", "suspended"])
+async def test_a_download_ends_with_its_key(client, five, workspace, api_key, monkeypatch, end):
+    monkeypatch.setattr(exports, "_NOTED_EVERY", 1)
+    export = await created(client, "leads")
+    reached, go_on, note = asyncio.Event(), asyncio.Event(), changes.note
+
+    async def noted(*args, **how):
+        reached.set()
+        await go_on.wait()
+        await note(*args, **how)
+
+    monkeypatch.setattr(changes, "note", noted)
+    async with served() as url, httpx.AsyncClient(base_url=url) as real:
+        real.headers["Authorization"] = f"Bearer {api_key}"
+        download = asyncio.create_task(real.get(f"/v1/exports/{export['id']}/download"))
+        await reached.wait()
+        key = await db.value("SELECT id FROM api_key")
+        if end == "suspended":
+            await workspaces.set_suspended(workspace, suspended=True)
+        else:
+            await (accounts.revoke_key(workspace, key) if end == "revoked" else accounts.roll_key(workspace, key, 0))
+        go_on.set()
+        with pytest.raises(httpx.RemoteProtocolError):
+            await download
 
 
 async def test_a_download_that_is_canceled_or_left_ends(client, five, workspace, api_key, monkeypatch, caplog):

@@ -50,6 +50,11 @@ async def caller(key: str, monotonic: float) -> schema.Caller | None:
     return None if row is None or (row.expires_at and row.expires_at <= clock.now()) else row
 
 
+@query()
+async def is_in_use(key_id: str) -> bool:
+    """Whether a key has not ended, and its workspace is open: asked anew, for what goes on for long."""
+
+
 async def me(caller: schema.Caller) -> schema.Me:
     """Return what a caller may know of its own key. Raise NotFound when it has just been deleted."""
     row = await _ME.one(NotFound("There is no such key."), workspace=caller.workspace, key=caller.key_id)

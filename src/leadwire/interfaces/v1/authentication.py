@@ -23,6 +23,8 @@ from leadwire.interfaces.http.middleware import ADDED, set_workspace
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
 _LONGEST: Final = 200  # characters of a header worth looking at
 FAILURES_A_MINUTE: Final = 60  # per network
+CHECKED_EVERY: Final = 5.0
+"""Seconds for which what goes on for long may do so without a look whether its key has ended."""
 ROWS: Final = 10_000
 """So many rows that a page by number skips are worth a request."""
 _NOTE_EVERY: Final = 60.0  # seconds between two notes that a key was used
@@ -61,7 +63,7 @@ class ApiKeyGuard:
         try:
             caller = await reads.caller(bearer(scope["headers"], "API key"), loop_time)
             if caller is None:
-                raise Unauthenticated("The API key is not known, or not valid any more.", headers=CHALLENGE)
+                raise _unknown()
         except Unauthenticated:
             self._failures.take(client_network.network(scope), loop_time)
             raise
@@ -80,6 +82,16 @@ class ApiKeyGuard:
         if _noted.get(caller.key_id, -math.inf) < loop_time - _NOTE_EVERY:
             _note(caller, loop_time)
         return limit
+
+
+async def check_again(caller: Caller) -> None:
+    """See that a key may still be used. Raise Unauthenticated, and what `reads.why_closed` returns."""
+    if not await reads.is_in_use(caller.key_id):
+        raise await reads.why_closed(caller.workspace) if await reads.suspended([caller.workspace]) else _unknown()
+
+
+def _unknown() -> Unauthenticated:
+    return Unauthenticated("The API key is not known, or not valid any more.", headers=CHALLENGE)
 
 
 @functools.lru_cache(maxsize=1000)

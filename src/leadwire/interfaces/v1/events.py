@@ -11,6 +11,7 @@ from leadwire.domain.feed.reads import Event, FeedQuery
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.middleware import WAITED
 from leadwire.interfaces.http.responses import Feed, FeedMeta, Single
+from leadwire.interfaces.v1 import authentication
 from leadwire.interfaces.v1.operations import Asked, Caller, Query, get
 
 
@@ -30,6 +31,8 @@ async def list_events(caller: Caller, query: Query[FeedQuery], request: Asked) -
         gone.cancel()
         if query.wait:
             request.scope["state"][WAITED] = time.perf_counter() - start
+    if time.perf_counter() - start >= authentication.CHECKED_EVERY:
+        await authentication.check_again(caller)
     return Feed(page.events, FeedMeta(page.next_cursor, page.has_more, page.held_back_since))
 
 

@@ -1,5 +1,6 @@
 """Exports: all rows that match, in one download that can be resumed."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Annotated, Any, Final
@@ -29,6 +30,7 @@ from leadwire.interfaces.http.body import pointer
 from leadwire.interfaces.http.responses import Single
 from leadwire.interfaces.http.routes import options
 from leadwire.interfaces.http.streams import Download
+from leadwire.interfaces.v1 import authentication
 from leadwire.interfaces.v1.operations import Body, Caller, Query, delete, get, post
 
 MOST_AT_ONCE: Final = 2
@@ -92,7 +94,7 @@ async def download_export(caller: Caller, export_id: str, query: Query[After]) -
     job = await _stored(caller, export_id)
     job.check()
     rows = reads.rows(caller.workspace, job, _parse(job.export.type, job.query), query.after or "")
-    chunks = _written(caller.workspace, job, rows, whole=query.after is None)
+    chunks = _written(caller, job, rows, whole=query.after is None)
     kind, _ = FORMATS[job.export.format]
     name = f"{job.export.type}-{clock.now():%Y-%m-%d}.{job.export.format}"
     return Download(await anext(chunks), chunks, kind, name)  # what is refused is refused before the response begins
@@ -109,24 +111,26 @@ async def cancel_export(caller: Caller, export_id: str) -> Single[Export]:
 
 
 async def _written(
-    workspace: str, job: StoredExport, batches: AsyncIterator[Sequence[Struct]], *, whole: bool
+    caller: Key, job: StoredExport, batches: AsyncIterator[Sequence[Struct]], *, whole: bool
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the file, at least once. Raise RateLimited; ExportCanceled as soon as that is seen."""
-    _, write = FORMATS[job.export.format]
+    """Yield the file, at least once. Raise RateLimited; ExportCanceled, or that the key has ended, once it is seen."""
+    (_, write), workspace = FORMATS[job.export.format], caller.workspace
     if _downloads[workspace] >= MOST_AT_ONCE:
         message = f"At most {MOST_AT_ONCE} downloads of a workspace at a time."
         raise RateLimited(message, headers={"Retry-After": "5"})
     _downloads[workspace] += 1
     try:
-        first = await anext(batches, None) or ()
+        now = asyncio.get_running_loop().time
+        first, looked = await anext(batches, None) or (), now()
         yield write(job.export.type, first, head=whole)
         sent = len(first)
         async for rows in batches:
+            if sent >= _NOTED_EVERY or now() - looked >= authentication.CHECKED_EVERY:
+                await authentication.check_again(caller)
+                await changes.note(workspace, job.export.id, sent, ended=False)
+                sent, looked = 0, now()
             yield write(job.export.type, rows, head=False)
             sent += len(rows)
-            if sent >= _NOTED_EVERY:
-                await changes.note(workspace, job.export.id, sent, ended=False)
-                sent = 0
         await changes.note(workspace, job.export.id, sent, ended=True)
     finally:
         _downloads[workspace] -= 1

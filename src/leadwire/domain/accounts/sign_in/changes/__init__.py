@@ -51,12 +51,13 @@ async def sign_in(email: str, password: str, browser: Browser, invitation: str =
 
 async def give_code(ticket: str, code: str, browser: Browser, invitation: str = "") -> str:
     """Return a new session's token, for a ticket of `sign_in` and the present code. Raise RateLimited, Invalid."""
-    try:
-        login_id = await second_factor.redeem(ticket, code, browser.address)
-    except Invalid:
-        telemetry.warn("sign_in.code_refused")
-        raise
-    return await _begin(login_id, browser, invitation)
+    async with db.transaction():  # else another password might be set between the two, and end no such session
+        try:
+            login_id = await second_factor.redeem(ticket, code, browser.address)
+        except Invalid:
+            telemetry.warn("sign_in.code_refused")
+            raise
+        return await _begin(login_id, browser, invitation)
 
 
 async def give_passkey(answer: Answer, ticket: str, browser: Browser, invitation: str = "") -> str:
@@ -96,11 +97,12 @@ async def confirm(person: Person, password: str, answer: Answer | None = None) -
 
 
 async def change_password(person: Person, present: str, new: str) -> None:
-    """Set another password; sessions elsewhere end. Raise RateLimited, Unavailable, Invalid."""
+    """Set another password; sessions elsewhere end. Raise RateLimited, Unavailable, Invalid, Conflict."""
     await confirm(person, present)
     passwords.check(new, person.email)
     hashed = await passwords.digest(new)
     async with audit.transaction(person, "user.password_changed", person.user_id):
+        await sessions.lock_login(person)
         await Login.update({Login.password_hash: hashed}).where(Login.id == person.login_id)
         await sessions.end_all(person.login_id, but=person.session_id)
         await password_reset.withdraw(person.login_id)

@@ -26,7 +26,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.table import Login, Passkey
+from leadwire.domain.accounts.table import Passkey
 from leadwire.infrastructure import clock, ids, telemetry
 from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -125,7 +125,7 @@ async def add(person: Person, name: str, answer: Answer) -> None:
         raise refused from error
     passkey_id = ids.new("pass")
     async with audit.transaction(person, "passkey.added", passkey_id, name):
-        await Login.select(Login.id).where(Login.id == login_id).lock_rows("NO KEY UPDATE")
+        await sessions.lock_login(person)
         if await Passkey.count().where(Passkey.user_id == login_id) >= _MOST:
             raise Conflict(f"A person has at most {_MOST} passkeys. Remove one first.", code="too_many")
         await _ADD.one(

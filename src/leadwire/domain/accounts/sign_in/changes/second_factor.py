@@ -53,7 +53,9 @@ def uri(secret: str, email: str) -> str:
 
 
 async def add(person: Person, offered: str, code: str) -> None:
-    """Ask for codes too, of the secret that `offer` sealed; sessions elsewhere end. Raise RateLimited, Invalid."""
+    """Ask for codes too, of the secret that `offer` sealed; sessions elsewhere end. Raise RateLimited, Invalid,
+    Conflict.
+    """
     login_id = person.login_id
     owner, secret = tickets.opened("offer", offered)
     if owner != login_id:  # no browser may choose the secret
@@ -63,6 +65,7 @@ async def add(person: Person, offered: str, code: str) -> None:
         raise invalid_field(*_WRONG)
     await tries.forgive(f"code {login_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
+        await sessions.lock_login(person)
         sealed = secret_box.get().seal(secret, _place(login_id))
         await Login.update({Login.totp_secret: sealed, Login.totp_step: step}).where(Login.id == login_id)
         await sessions.end_all(login_id, but=person.session_id)

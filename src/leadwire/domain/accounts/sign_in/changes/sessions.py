@@ -29,8 +29,8 @@ PRESENCE_EVERY: Final = 60.0
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 
-_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _END_OF, _END_ALL, _KNOW = named(
-    __file__, "begin find other switch lives seen end_one end_of end_all know"
+_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _END_OF, _END_ALL, _KNOW, _LOCK = named(
+    __file__, "begin find other switch lives seen end_one end_of end_all know lock"
 )
 
 
@@ -111,6 +111,16 @@ async def is_active(session_id: str) -> bool:
     """
     row = await _LIVES.row(id=session_id, **_bounds())
     return row is not None and networks.overlap(*row)
+
+
+async def lock_login(person: Person) -> None:
+    """Lock the login of a person who changes what opens it, in the open transaction.
+
+    Raise Conflict where their session has ended meanwhile, as by a new password: then it may not be they.
+    """
+    await _LOCK.rows(login=person.login_id)
+    if not await is_active(person.session_id):
+        raise Conflict("You have just been signed out. Sign in again.")
 
 
 async def end(token: str | None) -> None:

@@ -1,0 +1,49 @@
+"""A password is replaced while somebody who knows the one before is at work: nothing of theirs outlasts it."""
+
+import pytest
+
+from leadwire.domain.accounts.sign_in import changes as sign_in
+from leadwire.domain.accounts.sign_in import passwords
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import DomainError
+from tests.delivery.interleaved import Held, apart, ended_or_blocked, overlapped
+from tests.interleavings.accounts import OPERATIONS, PASSWORD, People
+
+
+@pytest.fixture
+async def people(database, set_mail):
+    set_mail("mailbox:")
+    made = People()
+    await made.make()
+    return made
+
+
+async def ways_in(people):
+    """The sessions, passkeys and apps of the person, and whether the password is that of the link."""
+    counted = """SELECT (SELECT count(*) FROM user_session WHERE user_id = l.id),
+        (SELECT count(*) FROM passkey WHERE user_id = l.id), totp_secret, password_hash FROM login l WHERE id = $1"""
+    sessions, keys, app, stored = await db.row(counted, people.ada)
+    return sessions, keys, app, await passwords.matches(stored, f"{PASSWORD} again")
+
+
+@pytest.mark.parametrize("change", ["change_password", "add_passkey", "add_app"])
+async def test_a_change_by_a_session_that_has_ended_is_refused(people, change):
+    async def late():
+        with pytest.raises(DomainError, match="just been signed out"):
+            await OPERATIONS[change](people)
+
+    await overlapped(lambda: OPERATIONS["reset_password"](people), late)
+    assert await ways_in(people) == (0, 1, None, True)
+
+
+async def test_a_code_that_was_right_opens_no_session_behind_another_password(people, monkeypatch):
+    held = Held(sign_in._ACCOUNTS)
+    monkeypatch.setattr(sign_in, "_ACCOUNTS", held)
+    code = apart(OPERATIONS["give_recovery_code"](people))
+    await held.reached.wait()
+    reset = apart(OPERATIONS["reset_password"](people))
+    await ended_or_blocked(reset)
+    held.go.set()
+    await code
+    await reset
+    assert await ways_in(people) == (0, 1, None, True)

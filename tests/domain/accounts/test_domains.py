@@ -155,6 +155,18 @@ async def test_admins_are_told_once_that_a_record_is_missing(workspace, domain, 
     assert values["until"] == f"{after.ends_at:%d %B %Y}"
 
 
+async def test_an_address_that_was_never_checked_keeps_no_other_admin_from_being_told(
+    workspace, domain, resolver, mailing
+):
+    told, other = [await make.user(workspace, "admin") for _ in range(2)]
+    await db.rows("UPDATE login SET email = 'two@at@example.org' WHERE id = $1", other)
+    resolver.texts[NAME] = [domain.record]
+    await check(domain)
+    resolver.texts[NAME] = []
+    await check(domain)
+    assert [to for to, _ in await mails("domain_missing")] == [f"{told}@example.org"]
+
+
 async def test_a_record_that_is_back_within_the_week(workspace, domain, resolver):
     resolver.texts[NAME] = [domain.record]
     await check(domain)

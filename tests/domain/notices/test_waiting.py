@@ -86,3 +86,9 @@ async def test_the_mail_names_the_bot_and_nothing_of_the_visitor(waits):
     assert f"https://leads.example/inbox?c={conversation}\n" in made.text
     assert "what?" not in made.text
     assert "No more mails of this kind: https://leads.example/unsubscribe/x" in made.text
+
+
+async def test_an_address_that_was_never_checked_keeps_nobody_else_from_being_told(waits, workspace, person):
+    await person(workspace, "agent", "two@at@example.org")
+    await waits()
+    assert await sweep() == 2

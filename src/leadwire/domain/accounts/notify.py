@@ -1,12 +1,14 @@
 """Mails to people about their accounts, each queued in the transaction of what it tells."""
 
+import contextlib
+
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.mail.schema import AccountKind
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db import Row
 from leadwire.infrastructure.db.statements import named
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.errors import Invalid, NotFound
 
 _ACCOUNT, _ADMINS = named(__file__, "account admins")
 
@@ -27,4 +29,5 @@ async def tell_admins(workspace: str, kind: AccountKind, **values: str) -> None:
 async def _queue(person: Row, kind: AccountKind, values: dict[str, str]) -> None:
     user_id, workspace, email, name = person
     told = {"workspace": name, "at": f"{clock.now():%d %B %Y at %H:%M} UTC", **values}
-    await mail.queue(workspace, kind, email, told, user_id=user_id)
+    with contextlib.suppress(Invalid):  # an address from before they were checked: nothing fails for it
+        await mail.queue(workspace, kind, email, told, user_id=user_id)

@@ -2,6 +2,7 @@
 `addresses` are those at Slack and Teams.
 """
 
+import contextlib
 from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import Final
@@ -101,5 +102,6 @@ async def _write(workspace: str, kind: Kind, people: Iterable[db.Row], values: t
     sent = 0
     for user_id, email, name in people:
         told, stop = values | {"workspace": name}, links.path(workspace, user_id, kind)
-        sent += await mail.queue(workspace, kind, email, told, user_id=user_id, unsubscribe=stop)
+        with contextlib.suppress(Invalid):  # an address from before they were checked: the others are told
+            sent += await mail.queue(workspace, kind, email, told, user_id=user_id, unsubscribe=stop)
     return sent

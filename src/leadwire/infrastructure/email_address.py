@@ -9,6 +9,16 @@ email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()  # a company's own `.local` or 
 _LONGEST_LOCAL_PART: Final = 64  # octets (RFC 5321 section 4.5.3.1.1); the library minds the whole address only
 
 
+def normal(text: str) -> str:
+    """An address as accounts have it, however it is typed: in lower case, its domain as people write it. What is none
+    stays as it is.
+    """
+    try:
+        return read(text).normalized.lower()
+    except ValueError:
+        return text.strip().lower()
+
+
 def read(text: str, *, dotted: bool = False) -> ValidatedEmail:
     """Return the parts of one address and nothing else; its domain must have a dot if `dotted`.
 

@@ -225,6 +225,19 @@ async def test_changes_of_what_opens_an_account_are_told(admin, mailing, workspa
     ]
 
 
+SPELLINGS = ["anna@xn--bcher-kva.example", "ANNA@BÜCHER.example", "anna@bu\u0308cher.example"]
+
+
+@pytest.mark.parametrize("typed", SPELLINGS)
+async def test_an_address_is_the_same_however_its_domain_is_spelled(workspace, stranger, mailing, typed):
+    link = await team.invite(workspace, typed, "agent", "eve@example.org")
+    await team.accept(link, "", PASSWORD, sessions.Browser("127.0.0.1"))
+    for again in SPELLINGS:
+        await stranger.fill("/sign-in", email=again, password=PASSWORD)
+        await stranger.fill("/forgot-password", email=again)
+    assert [to for to, _ in await mails("password_reset")] == ["anna@bücher.example"] * 3
+
+
 async def test_an_admin_sees_refused_addresses_and_lifts_that(admin, agent, mailing, workspace):
     said = "550 5.1.1 <b>unknown</b>"
     await mail_changes.suppress(workspace, "gone@example.org", said)

@@ -10,7 +10,9 @@ import pytest
 
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in import tries
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.sso import changes as sso
+from leadwire.domain.accounts.sso import reads
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from tests import jobs
@@ -67,6 +69,17 @@ async def test_somebody_new_gets_an_account_with_the_default_role(stranger, prov
     assert EMAIL in await stranger.open("/account")
     assert (await noted("user.joined"), await noted("user.signed_in")) == ([(EMAIL, "viewer")], [(EMAIL, "by Acme ID")])
     assert await db.value("SELECT password_hash FROM user_account") is None
+
+
+async def test_an_account_is_found_however_its_domain_is_spelled(workspace, stranger, liar):
+    link = await team.invite(workspace, "anna@bücher.example", "agent")
+    await team.accept(link, "", "four quiet grey horses", Browser("127.0.0.1"))
+    provider = await set_up(workspace, liar.issuer, domains=["xn--bcher-kva.example"])
+    liar.claims = {"email": "anna@xn--bcher-kva.example"}
+    assert (await through(stranger, provider, liar)).status_code == 303
+    assert await people() == [("anna@bücher.example", "agent")]
+    await db.rows("UPDATE email_domain SET proven_at = NULL, taken_over_until = now() + interval '1 day'")
+    assert await reads.for_email("anna@bücher.example") == [(provider, "Acme ID")]
 
 
 async def test_a_browser_that_was_not_seen_before_is_told_of(stranger, provider, liar, smtp, set_mail):

@@ -16,6 +16,7 @@ from leadwire.interfaces.cli.runtime import (
 
 with lazily():
     from leadwire.domain.accounts import reads
+    from leadwire.infrastructure import email_address
 
 _ROLES = click.Choice(["admin", "agent", "viewer"])
 
@@ -106,7 +107,7 @@ async def sign_out(email: str, workspace: str | None) -> Result:
 async def _user(email: str, workspace: str | None) -> tuple[str, str]:
     """Return the workspace and the id of the account with this address. Raise NotFound; Conflict for several."""
     people = await reads.users(workspace and await the_workspace(workspace))
-    accounts = [(person.workspace_id, person.id) for person in people if person.email == email.strip().lower()]
+    accounts = [(person.workspace_id, person.id) for person in people if person.email == email_address.normal(email)]
     if len(accounts) > 1:
         raise Conflict(f"{email} has an account in several workspaces: say which with --workspace.")
     if not accounts:

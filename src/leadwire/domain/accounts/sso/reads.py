@@ -59,10 +59,11 @@ async def one(provider_id: str, workspace: str | None = None) -> Provider:
 async def for_email(email: str) -> list[tuple[str, str]]:
     """Id and name of the providers for an e-mail address. Depends on its domain alone."""
     try:
-        domain = email_address.read(email).ascii_domain.lower()
+        parts = email_address.read(email)
     except ValueError:
         return []
-    return [(row["id"], row["name"]) for row in await _FOR_DOMAIN.rows(domain=domain, now=clock.now())]
+    names = {"domain": parts.ascii_domain.lower(), "shown": parts.domain.lower()}
+    return [(row["id"], row["name"]) for row in await _FOR_DOMAIN.rows(**names, now=clock.now())]
 
 
 @query()

@@ -7,9 +7,9 @@ SELECT id, workspace_id, name, issuer, client_id, client_secret, domains, trusts
 FROM identity_provider WHERE (:workspace::text IS NULL OR workspace_id = :workspace) AND (:id::text IS NULL OR id = :id)
 ORDER BY created_at, id
 
--- {of_domain}: an address of a domain
+-- {of_domain}: an address of a domain, as DNS has it or as it is shown
 -- With two @, as older versions took it from a provider, it is of no domain.
-split_part(lower(u.email_address), '@', 2) = :domain AND u.email_address NOT LIKE '%@%@%'
+split_part(lower(u.email_address), '@', 2) IN (:domain, :shown) AND u.email_address NOT LIKE '%@%@%'
 
 -- for_domain: the providers that may assert an address of this domain
 -- Where it was taken over, anybody may have entered it: then it has to be one of which people have accounts in that

@@ -14,7 +14,7 @@ from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, s
 from leadwire.domain.accounts.sign_in.changes.passkeys import Answer
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import Login
-from leadwire.infrastructure import clock, db, telemetry
+from leadwire.infrastructure import clock, db, email_address, telemetry
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Invalid
 
@@ -28,7 +28,7 @@ async def sign_in(email: str, password: str, browser: Browser, invitation: str =
     Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address; WorkspaceSuspended
     when the password was right; what `joining.join` raises.
     """
-    email = email.strip().lower()
+    email = email_address.normal(email)
     wrong = Invalid("E-mail or password is not right.")
     logins = await _BY_EMAIL.rows(email=email)
     login = await _of_password(logins, email, password, browser)

@@ -16,7 +16,7 @@ from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import Login, PasswordReset
-from leadwire.infrastructure import clock, db, telemetry
+from leadwire.infrastructure import clock, db, email_address, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import NotFound, RateLimited
@@ -40,7 +40,7 @@ async def withdraw(login_id: str) -> None:
 async def ask(email: str, address: str) -> None:
     """Mail a link, which replaces the one before, if somebody has this address. Raise RateLimited, whoever it is."""
     until = asyncio.get_running_loop().time() + _TAKES
-    email = email.strip().lower()
+    email = email_address.normal(email)
     await tries.count_stranger(f"reset {email}", address)
     if not await _PER_ADDRESS.take_at_once(email):
         raise RateLimited("Three mails an hour. Look for those that were sent.", headers={"Retry-After": str(_WINDOW)})

@@ -99,16 +99,16 @@ async def sign_out(provider: Provider, token: str) -> int:
 
 def _email(provider: Provider, claims: Claims) -> tuple[str, str]:
     """The address that the provider vouches for, in lower case, and its domain. Raise SignOnRefused."""
-    email = (claims.email or "").strip().lower()
     try:
-        domain = email_address.read(email).ascii_domain
+        email = email_address.read((claims.email or "").lower())
     except ValueError as error:
         raise SignOnRefused("no_email") from error
+    domain = email.ascii_domain
     if domain not in provider.domains:
         raise SignOnRefused("foreign_domain")
     if not (claims.email_is_verified or provider.trusts_email):
         raise SignOnRefused("email_not_verified")
-    return email, domain
+    return email.normalized.lower(), domain
 
 
 def _role(provider: Provider, claims: Claims) -> Role | None:

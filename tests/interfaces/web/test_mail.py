@@ -247,10 +247,10 @@ async def test_an_admin_sees_refused_addresses_and_lifts_that(admin, agent, mail
     await agent.open("/account")
     await agent.fill("/team/mail/lift", 403, address="gone@example.org")
     await admin.open("/team")
-    assert "goes to gone@example.org again" in await admin.fill("/team/mail/lift", address="gone@example.org")
+    assert "goes to that address again" in await admin.fill("/team/mail/lift", address="gone@example.org")
     await admin.fill("/team/mail/lift", 404, address="gone@example.org")
-    noted = await db.value("SELECT subject FROM audit_entry WHERE action = 'mail.suppression_lifted'")
-    assert noted == "gone@example.org"
+    (noted,) = await db.rows("SELECT e::text FROM audit_entry e WHERE action = 'mail.suppression_lifted'")
+    assert "gone@" not in noted[0]  # it may be a visitor's, whom an erasure has to reach
 
 
 async def test_the_mailbox_shows_what_would_have_been_sent(workspace, mailbox):

@@ -7,6 +7,7 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure import db, ids
 from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
 
@@ -130,6 +131,21 @@ async def test_two_admins_who_demote_each_other_leave_one(admin, workspace):
             )
         )
     assert await db.value("SELECT count(*) FROM user_account WHERE role = 'admin'") == 1
+
+
+async def back():
+        with pytest.raises(Forbidden):
+            await team.remove_user(workspace, ada, by=bo)
+
+    await overlapped(lambda: team.remove_user(workspace, bo, by=ada), back)
+    assert await db.value("SELECT count(*) FROM user_account WHERE id = $1", ada) == 1
+
+
+async def test_links_for_whoever_opens_them_are_not_one_another_s(workspace):
+    links = [await team.invite(workspace, None, "agent") for _ in range(2)]
+    for number, link in enumerate(links):
+        await team.accept(link, f"{number}@example.org", PASSWORD, sessions.Browser("127.0.0.1"))
+    assert await db.value("SELECT count(*) FROM user_account") == 2
 
 
 async def test_another_workspace_s_people_are_not_there(admin):

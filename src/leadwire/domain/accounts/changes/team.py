@@ -59,7 +59,8 @@ async def invite(
     async with db.transaction():
         if email and await _COLLEAGUE.row(workspace=workspace, email=email):
             raise Conflict(f"{email} has an account already.")
-        await Invitation.delete().where(Invitation.workspace_id == workspace, Invitation.email == email)
+        if email:
+            await Invitation.delete().where(Invitation.workspace_id == workspace, Invitation.email == email)
         token, now = secrets.token_urlsafe(32), clock.now()
         await _ADD.rows(
             id=ids.new("inv"), workspace_id=workspace, email=email, role=role, operator=operator,

@@ -9,6 +9,9 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure import db, ids
+from leadwire.infrastructure.errors import Forbidden
+from tests import make
+from tests.delivery.interleaved import overlapped
 from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
 
 
@@ -133,12 +136,23 @@ async def test_two_admins_who_demote_each_other_leave_one(admin, workspace):
     assert await db.value("SELECT count(*) FROM user_account WHERE role = 'admin'") == 1
 
 
-async def back():
+async def test_who_has_just_been_removed_removes_nobody(workspace):
+    ada, bo, _ = [await make.user(workspace, "admin") for _ in range(3)]
+
+    async def back():
         with pytest.raises(Forbidden):
             await team.remove_user(workspace, ada, by=bo)
 
     await overlapped(lambda: team.remove_user(workspace, bo, by=ada), back)
     assert await db.value("SELECT count(*) FROM user_account WHERE id = $1", ada) == 1
+
+
+async def test_who_was_no_admin_for_a_while_is_no_operator(workspace):
+    ada, _ = [await make.user(workspace, "admin") for _ in range(2)]
+    await team.set_operator(workspace, ada, operator=True)
+    for role in ("agent", "admin"):
+        await team.change_role(workspace, ada, role)
+    assert await db.value("SELECT operator FROM user_account WHERE id = $1", ada) is False
 
 
 async def test_links_for_whoever_opens_them_are_not_one_another_s(workspace):

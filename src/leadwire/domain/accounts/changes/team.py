@@ -22,7 +22,7 @@ from leadwire.domain.mail.compose import address as normalized
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, named
-from leadwire.infrastructure.errors import Conflict, NotFound, RateLimited, Unavailable
+from leadwire.infrastructure.errors import Conflict, Forbidden, NotFound, RateLimited, Unavailable
 from leadwire.infrastructure.rate_limit import RateLimit
 
 LIFE: Final = timedelta(days=3)
@@ -97,10 +97,11 @@ async def accept(token: str, email: str, password: str, browser: Browser, name: 
         return await sessions.begin(user_id, browser, joins=True)
 
 
-async def remove_user(workspace: str, user_id: str) -> str:
+async def remove_user(workspace: str, user_id: str, by: str = "") -> str:
     """End an account and its sessions, and with their last account a person's login. Return its e-mail address.
 
-    Raise NotFound; Conflict for the last admin; Unavailable while others hold what goes with it.
+    Raise NotFound; Forbidden where the account `by` is no admin any more; Conflict for the last admin; Unavailable
+    while others hold what goes with it.
 
     The person's own request may have locked that, and wait for their row: then this lets go of it, and begins again.
     """
@@ -109,7 +110,7 @@ async def remove_user(workspace: str, user_id: str) -> str:
             let_go = await db.savepoint()
             try:
                 await _PATIENCE.rows()
-                email, _ = await _lock_user(workspace, user_id, stays_admin=False)
+                email, _ = await _lock_user(workspace, user_id, by, stays_admin=False)
                 await UserAccount.delete().where(*_is(workspace, user_id))
                 await _PATIENT_AGAIN.rows()
                 return email
@@ -126,11 +127,16 @@ async def rename(workspace: str, user_id: str, name: str) -> str | None:
     return kept
 
 
-async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, str]:
-    """Give a user another role. Return their e-mail address and the role before. Raise NotFound, Conflict."""
+async def change_role(workspace: str, user_id: str, role: Role, by: str = "") -> tuple[str, str]:
+    """Give a user another role. Return their e-mail address and the role before. Raise as `remove_user`.
+
+    Who is no admin any more is no operator either, nor is one again with the role: the command line alone makes them.
+    """
     async with db.transaction():
-        email, before = await _lock_user(workspace, user_id, stays_admin=role == "admin")
+        email, before = await _lock_user(workspace, user_id, by, stays_admin=role == "admin")
         await UserAccount.update({UserAccount.role: role}).where(*_is(workspace, user_id))
+        if role != "admin":
+            await UserAccount.update({UserAccount.operator: False}).where(*_is(workspace, user_id))
         return email, before
 
 
@@ -147,15 +153,20 @@ def _is(workspace: str, user_id: str) -> tuple[Where, Where]:
     return UserAccount.workspace_id == workspace, UserAccount.id == user_id
 
 
-async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:
-    """A user's address and role. Locks the rows of all users, so that the last two admins cannot both be removed."""
+async def _lock_user(workspace: str, user_id: str, by: str, *, stays_admin: bool) -> tuple[str, str]:
+    """A user's address and role. Locks the rows of all users, so that the last two admins cannot both be removed, nor
+    two remove each other.
+    """
     columns = UserAccount.id, UserAccount.email, UserAccount.role, UserAccount.break_glass
     users = UserAccount.select(*columns).where(UserAccount.workspace_id == workspace).order_by(UserAccount.id)
     people = await users.lock_rows("NO KEY UPDATE")  # what refers to them can be written meanwhile
     person = next((row for row in people if row["id"] == user_id), None)
+    admins = [row["id"] for row in people if row["role"] == "admin"]
+    if by and by not in admins:
+        raise Forbidden("You have just been removed, or are no admin any more.")
     if person is None:
         raise NotFound("There is no such person in the team.")
-    if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
+    if not stays_admin and admins == [user_id]:
         raise Conflict("The last admin stays one: make somebody else an admin first.")
     if not stays_admin and person["break_glass"]:
         raise Conflict("An emergency account stays an admin: let it be none first, under Single sign-on.")

@@ -41,14 +41,14 @@ async def withdraw(context: PageContext, invitation_id: str) -> str:
 async def change_role(context: PageContext, user_id: str) -> str:
     """Somebody may do more, or less, from their next click on."""
     role = context.form.choice("role", ROLES, "Choose a role.")
-    context.entry.subject, before = await changes.change_role(context.workspace, user_id, role)
+    context.entry.subject, before = await changes.change_role(context.workspace, user_id, role, context.me.user_id)
     context.entry.detail = f"role: {before} -> {role}"
     return f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now."
 
 
 @action("/team/{user_id}/remove", shown_on=team, confirmed=True, audit="user.removed")
 async def remove_user(context: PageContext, user_id: str) -> str:
-    context.entry.subject = await changes.remove_user(context.workspace, user_id)
+    context.entry.subject = await changes.remove_user(context.workspace, user_id, context.me.user_id)
     return f"{context.entry.subject} is signed out and has no account any more."
 
 

@@ -33,6 +33,10 @@ COLUMNS: Final = (*_LISTED, *_METADATA, "lead_id", "assigned_to", "snoozed_until
 _KINDS: Final[dict[str, EventKind]] = {"user": "message.received"}
 
 
+class ConversationFull(Conflict, code="conversation_full", detail="The conversation is full."):
+    """The conversation has as many messages as one may have."""
+
+
 class Known(Struct, frozen=True):
     """A conversation as it was read: the values of `COLUMNS`."""
 
@@ -91,8 +95,7 @@ def begin(workspace: str, bot_id: str, origin: Origin, flow_version: int | None 
 
 def say(plan: Plan, messages: Sequence[NewMessage], told: Told | None = None) -> Plan:
     """Add messages in their order, and what the visitor has `told`. A message calls off an end that can still be
-    undone; the visitor's also wakes a conversation that is snoozed. Raise AlreadyEnded, Invalid; Conflict when it is
-    full.
+    undone; the visitor's also wakes a conversation that is snoozed. Raise AlreadyEnded, ConversationFull, Invalid.
     """
     row, count, told = plan.row, plan.row["messages_count"], told or Told()
     if row["status"] == "ended":
@@ -102,7 +105,7 @@ def say(plan: Plan, messages: Sequence[NewMessage], told: Told | None = None) ->
     if any(len(message.content) > MAX_TEXT for message in messages):
         raise Invalid(f"A message has at most {MAX_TEXT} characters.")
     if count + len(messages) > MAX_MESSAGES:
-        raise Conflict("The conversation is full.", code="conversation_full")
+        raise ConversationFull
     at = clock.iso(plan.at)
     stored = [
         StoredMessage(ids.new("msg"), message.role, message.content, at, seq, message.client_message_id)

@@ -357,6 +357,14 @@ async def test_a_full_conversation_refuses_politely(workspace, visitor):
     assert refused.value.code == "conversation_full"
 
 
+async def test_the_message_that_filled_a_conversation_gets_its_reply_again(visitor):
+    """It was refused as one too many when its answer was lost, and shown as not delivered."""
+    await visitor.says("what?")
+    await db.rows("UPDATE conversation SET messages_count = 998 WHERE id = $1", visitor.conversation)
+    said = await visitor.says("ada@example.com", "the-very-last-message")
+    assert await visitor.says("ada@example.com", "the-very-last-message") == said == ["How big?"]
+
+
 async def test_a_blocked_visitor_is_refused(workspace, live, visitor, operators):
     await visitor.says("what?")
     await visitor_sessions.block(workspace, visitor.conversation, operators[0])

@@ -96,10 +96,10 @@ async def handle_message(
 
     try:
         return await repeated(take)
-    except (AlreadyEnded, Repeated):
+    except (AlreadyEnded, planning.ConversationFull, Repeated) as refused:
         stored = await conversation_reads.reply_to(*session.place, client_message_id)
         if stored is None:
-            raise AlreadyEnded from None
+            raise (AlreadyEnded() if isinstance(refused, Repeated) else refused) from None
         return turn_of(await reads.current(session), stored)
 
 

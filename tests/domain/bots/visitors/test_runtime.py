@@ -209,6 +209,19 @@ async def test_a_known_person_is_enriched_and_never_overwritten(workspace, live)
     assert detail.visitor.name is None  # what the stranger did not say
 
 
+async def test_whom_the_visitor_has_become_stays_so_when_the_address_is_corrected(workspace, live):
+    """Their next answer made another lead of the address as they had typed it, and the conversation that one's."""
+    first, visitor = Visitor(live), Visitor(live)
+    await first.says("ada@example.com")
+    await visitor.says("ada@example.com")
+    known = await lead_of(workspace, visitor)
+    await leads.update(workspace, known.id, LeadPatch(email="ada@example.org"), unchanged={})
+    await visitor.says("Small")
+    lead = await lead_of(workspace, visitor)
+    assert (lead.id, lead.email, custom_fields(lead)) == (known.id, "ada@example.org", {"size": "Small"})
+    assert await db.value("SELECT count(*) FROM lead") == 1
+
+
 async def test_the_visitors_correction_corrects_their_own_lead(workspace):
     twice = SECOND_EMAIL
     visitor = Visitor(await published(workspace, twice))
@@ -313,7 +326,7 @@ async def test_erasing_forgets_what_the_bot_repeated_and_why_the_score(workspace
 async def test_who_begins_again_waits_for_an_address_before_anything_is_locked(visitor, live, monkeypatch):
     """Else one who has a lead waits for an address, and who has that for the lead."""
     await Visitor(live).says("ada@example.com")
-    await visitor.says("ada@example.com")
+    await visitor.says("what?")
     fetch, storing, locks = Connection.fetch, runtime.store_turn, []
 
     async def noted(connection, text, *args, **options):
@@ -326,7 +339,7 @@ async def test_who_begins_again_waits_for_an_address_before_anything_is_locked(v
 
     monkeypatch.setattr(Connection, "fetch", noted)
     monkeypatch.setattr(runtime, "store_turn", changed_meanwhile)
-    await visitor.says("Small")
+    await visitor.says("ada@example.com")
     assert locks[0] == "advisory"
     assert "FOR UPDATE" in locks
 

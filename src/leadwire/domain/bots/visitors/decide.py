@@ -54,8 +54,16 @@ class Heard(Struct, frozen=True):
 
     @property
     def needs_holder(self) -> bool:
-        """Whether somebody else may have the address that the visitor gave."""
-        return self.tells and self.patch is not None and (self.own is None or "email" in self.answers)
+        """Whether somebody else may have the address that the visitor gives now. Whom they have become stays so, also
+        when the address is corrected by somebody else.
+        """
+        if not (self.tells and self.patch):
+            return False
+        lead = self.plan.known.lead
+        if lead is None or "email" in self.answers:
+            return True
+        is_new = lead.lead.email is None if self.patch.email else "phone" in self.answers
+        return self.own is None and is_new
 
     @property
     def needs_person(self) -> bool:
@@ -157,7 +165,8 @@ def _capture_or_correct(plan: Plan, heard: Heard, holder: StoredLead | None) -> 
     own = heard.own
     if own and (holder is None or holder.lead.id == own.lead.id):
         return planning.correct(plan, own, _correction(heard, own.lead))
-    return planning.capture(plan, heard.patch, holder) if heard.patch else plan
+    lead = holder if heard.needs_holder else heard.plan.known.lead
+    return planning.capture(plan, heard.patch, lead) if heard.patch else plan
 
 
 def _correction(heard: Heard, lead: Lead) -> LeadPatch:

@@ -68,10 +68,13 @@ class World:
         return injection.fired
 
     async def prepare(self) -> None:
-        """A new conversation with a visitor who is a lead, so that every deed has something to be done to."""
+        """A new conversation with a visitor who is a lead, and one before it with somebody who is none, so that every
+        deed has something to be done to.
+        """
+        await self.arrives(0)
         await self.arrives(0)
         self._talks = await self._ids("conversation")
-        await self.is_captured(0)
+        await conversations.capture_lead(self.workspace, self._talk(0), LeadPatch(email=_address(0)))
 
     async def newest_lead(self) -> str:
         """Its path."""
@@ -98,7 +101,7 @@ class World:
 
     async def is_captured(self, pick: int) -> None:
         found = LeadPatch(email=_address(pick), custom_fields={secrets.token_hex(4): pick})
-        await conversations.capture_lead(self.workspace, self._talk(pick), found)
+        await conversations.capture_lead(self.workspace, self._talk(pick + 1), found)
 
     async def is_handed_off(self, pick: int) -> None:
         await conversations.hand_off(self.workspace, self._talk(pick), "asked")

@@ -35,6 +35,8 @@ class People(NamedTuple):
     ids: list[str]
     conversations: list[str]
     address: str
+    stranger: str
+    """The conversation of somebody who is no lead yet."""
 
     @classmethod
     async def begin(cls, world: World) -> "People":
@@ -42,8 +44,10 @@ class People(NamedTuple):
         for _ in range(4):
             await world.prepare()
         rows = await db.rows("SELECT id, conversation_id, email FROM lead ORDER BY id")
+        stranger = await db.value("SELECT id FROM conversation WHERE lead_id IS NULL ORDER BY id LIMIT 1")
         await kept.keep()
-        return cls(world, [row["id"] for row in rows], [row["conversation_id"] for row in rows], rows[0]["email"])
+        talks = [row["conversation_id"] for row in rows]
+        return cls(world, [row["id"] for row in rows], talks, rows[0]["email"], stranger)
 
     @property
     def workspace(self) -> str:
@@ -75,7 +79,7 @@ async def says(people: People) -> None:
 async def is_captured(people: People) -> None:
     """In another conversation."""
     found = LeadPatch(email=people.address, score=5)
-    await conversations.capture_lead(people.workspace, people.conversations[1], found)
+    await conversations.capture_lead(people.workspace, people.stranger, found)
 
 
 async def ends(people: People) -> None:

@@ -12,6 +12,7 @@ from leadwire.domain.conversations.store import repeated, store
 from leadwire.domain.leads import holders
 from leadwire.domain.leads.schema import Lead, LeadPatch
 from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.errors import Conflict
 
 
 async def start(workspace: str, bot_id: str, origin: schema.Origin, flow_version: int | None = None) -> str:
@@ -41,12 +42,18 @@ async def add_messages(
 
 
 async def capture_lead(workspace: str, conversation_id: str, contact: LeadPatch) -> Lead:
-    """Store the visitor as a lead. Raise ConversationNotFound, Invalid; Unavailable when others change it meanwhile."""
+    """Store the visitor as a lead. Raise ConversationNotFound, Invalid; Conflict `lead_known` when they are one by now;
+    Unavailable when others change it meanwhile.
+    """
+    bot_id = (await reads.detail(workspace, conversation_id)).bot_id
 
     async def capture(_: int) -> Lead:
         async with db.transaction():
+            await holders.wait_for(bot_id, contact)  # before the conversation is locked, as a visitor's turn does
             stored = await reads.lock(workspace, conversation_id)
-            holder = await holders.holder(workspace, stored.row["bot_id"], contact)
+            if stored.row["lead_id"]:
+                raise Conflict("This visitor is a lead already.", code="lead_known")
+            holder = await holders.holder(workspace, bot_id, contact)
             plan = planning.capture(planning.change(stored), contact, holder)
             await store(plan)
         assert plan.lead  # noqa: S101 - it was captured

@@ -5,7 +5,7 @@ from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.notices import changes as notices
-from leadwire.infrastructure.errors import Conflict, NotFound
+from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.routes import PageContext, Values, action, screen
@@ -42,8 +42,6 @@ async def edit_lead(context: PageContext, conversation_id: str) -> None:
 @action("/inbox/{conversation_id}/new-lead", role="agent", shown_on=inbox.inbox, audit="lead.captured")
 async def add_lead(context: PageContext, conversation_id: str) -> str:
     """Make a lead of a visitor who has said how to reach them, as the flow would."""
-    if (await reads.detail(context.workspace, conversation_id)).lead is not None:
-        raise Conflict("This visitor is a lead already.", code="lead_known")
     values = {name: context.form.text(name) for name in ("email", "name") if context.form.text(name)}
     lead = await conversations.capture_lead(context.workspace, conversation_id, body.fields(values, LeadPatch))
     context.entry.subject, context.entry.detail = lead.id, conversation_id

@@ -89,6 +89,14 @@ async def test_leads_are_filtered_by_a_custom_field(viewer, three, monkeypatch, 
     assert names(await viewer.open(f"/leads?{query}")) == who
 
 
+async def test_a_number_is_found_as_it_is_shown(viewer, workspace, three, monkeypatch):
+    """Among many leads it was looked for as Python writes it, 1e+16."""
+    monkeypatch.setattr(reads, "_FIRST", 1)
+    await leads.update(workspace, three[0].id, LeadPatch(custom_fields={"rows": 1e16}), unchanged={})
+    await indexed()
+    assert names(await viewer.open("/leads?field=rows&value=1e16")) == ["Ada"]
+
+
 async def test_a_filter_finds_nobody_of_another_workspace(viewer, three):
     other = await accounts.create_workspace("Other")
     await make.lead(other, await bots.create(other, "Theirs"), name="Eve", custom_fields={"stage": "New"})

@@ -13,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Final
 
+import msgspec
+
 LONGEST: Final = 100_000
 """Characters of a conversation that are indexed, as far as their words fit into a tsvector."""
 _BYTES: Final = 1_000_000  # of lexemes and positions; a tsvector has at most 1,048,575
@@ -75,8 +77,8 @@ def field(workspace: str, name: str, value: Any = None) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A custom field's value as people write it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """A custom field's value as the table has it, and people see it: Python writes some numbers otherwise, as 1e+16."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def all_of(marks: Iterable[str]) -> str:

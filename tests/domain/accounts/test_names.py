@@ -30,7 +30,15 @@ async def test_a_name_is_said_once_and_known_in_the_next_workspace(workspace):
 
 @pytest.mark.parametrize(
     ("text", "kept"),
-    [("", None), (" \n\0", None), ("Ada\t King\u202e", "Ada King"), ("x" * 61, "x" * 60), ("Zoë Łuczak", "Zoë Łuczak")],
+    [
+        ("", None),
+        (" \n\0", None),
+        ("Ada\t King\u202e", "Ada King"),
+        ("x" * 61, "x" * 60),
+        ("Zoë Łuczak", "Zoë Łuczak"),
+        ("علی\u200cرضا", "علی\u200cرضا"),
+        ("山田\u3000太郎", "山田 太郎"),
+    ],
 )
 def test_a_name_is_one_short_line(text, kept):
     assert full_name(text) == kept

@@ -61,7 +61,7 @@ async def test_filter_words_narrow_and_unknown_ones_are_named(admin, said):
     [
         "", "!!", "%00", "\0", "tag:a\0b", "a" * 201, "\U0001f600" * 200, "tag:" + "\ufdfa" * 190, "\u0301", "\u2103",
         "'; DROP TABLE lead; --", "\\", "tag:\\", "tag:'", "((", "&|!:*", "zora:*", "%", "_", "zo_a", "a: " * 60,
-        "after:9999-12-31", "before:0001-01-01", "<i>:x", "bot:<b>x</b>", "\r\nX-A: b",
+        "after:9999-12-31", "before:0001-01-01", "<i>:x", "山田\u3000太郎", "bot:<b>x</b>", "\r\nX-A: b",
     ],
 )  # fmt: skip
 async def test_odd_searches_are_no_fault_of_ours(admin, said, q):

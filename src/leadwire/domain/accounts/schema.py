@@ -6,6 +6,7 @@ from typing import Final, Literal, get_args
 from msgspec import Struct
 
 from leadwire.infrastructure import clock, settings
+from leadwire.infrastructure.unseen import UNSEEN
 
 Role = Literal["viewer", "agent", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -24,8 +25,7 @@ CONFIRMED: Final = timedelta(minutes=10)
 
 def full_name(text: str) -> str | None:
     """A person's name as they wrote it: one line of at most 60 characters. None for nothing."""
-    plain = "".join(character if character.isprintable() else " " for character in text)
-    return " ".join(plain.split())[:60].strip() or None
+    return " ".join(UNSEEN.sub(" ", text).split())[:60].strip() or None
 
 
 def has_role(role: str, needed: str) -> bool:

@@ -18,6 +18,7 @@ from leadwire.domain.mail.schema import Claimed, Contents
 from leadwire.infrastructure import email_address
 from leadwire.infrastructure.errors import Invalid, invalid_field
 from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.unseen import UNSEEN
 
 _LONGEST_SUBJECT: Final = 200
 
@@ -51,7 +52,7 @@ def content(kind: str, contents: Contents, base: str) -> Content:
     except jinja2.TemplateError as error:
         raise Invalid(f"{kind} cannot be written: {error}") from error
     subject, _, body = told.strip().partition("\n")
-    subject = "".join(sign if sign.isprintable() else " " for sign in subject)[:_LONGEST_SUBJECT].strip()
+    subject = UNSEEN.sub(" ", subject)[:_LONGEST_SUBJECT].strip()
     text = body.strip() + "\n"
     blocks = [_block(paragraph.split("\n"), base) for paragraph in re.split(r"\n{2,}", text.strip())]
     html = _templates().get_template("layout.html").render(subject=subject, blocks=blocks, base=base, onward=onward)

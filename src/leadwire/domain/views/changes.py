@@ -9,6 +9,7 @@ from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
+from leadwire.infrastructure.unseen import UNSEEN
 
 MOST_COLUMNS: Final = 6
 _MOST_VIEWS: Final = 50  # of a person, and of everybody together
@@ -27,7 +28,7 @@ async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> No
 async def save(workspace: str, user_id: str, name: str, query: str, chosen: list[str], *, shared: bool = False) -> str:
     """Save a view for a person, or `shared` for everybody. Return its id. Raise Invalid, Conflict."""
     name = name.strip()
-    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
+    if not 1 <= len(name) <= _LONGEST_NAME or UNSEEN.search(name):
         error = FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters.", "/name")
         raise Invalid("A view needs a name.", errors=(error,))
     view_id, owner, now = ids.new("view"), None if shared else user_id, clock.now()
@@ -59,6 +60,6 @@ async def erase(workspace: str, *addresses: str | None) -> None:
 
 def _columns(columns: list[str]) -> list[str]:
     chosen = list(dict.fromkeys(column.strip() for column in columns if column.strip()))
-    if len(chosen) > MOST_COLUMNS or any(len(column) > 64 or not column.isprintable() for column in chosen):
+    if len(chosen) > MOST_COLUMNS or any(len(column) > 64 or UNSEEN.search(column) for column in chosen):
         raise Invalid(f"At most {MOST_COLUMNS} columns, each the name of a custom field.")
     return chosen

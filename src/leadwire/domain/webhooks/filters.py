@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from leadwire.infrastructure import ids
 from leadwire.infrastructure.errors import Invalid, invalid_field
+from leadwire.infrastructure.unseen import UNSEEN
 
 MOST: Final = {"bots": 50, "changed": 20, "conditions": 20}
 """Entries of each."""
@@ -80,7 +81,7 @@ def _asked(number: int, line: str) -> str:
 
 def _read(line: str) -> _Condition:
     match = _LINE.fullmatch(line.strip())
-    if not match or not line.isprintable():
+    if not match or UNSEEN.search(line):
         raise Invalid("Write `path op value`, such as `score gte 50`.")
     path, op, text = match.groups()
     if op not in _OPS:

@@ -17,6 +17,7 @@ from litestar.types import HTTPScope, Scope
 
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import FieldError, InvalidParameter, UnknownParameter
+from leadwire.infrastructure.unseen import UNSEEN
 from leadwire.interfaces.http import validation
 
 Q = TypeVar("Q", bound=msgspec.Struct)
@@ -118,7 +119,7 @@ def _reader(kind: Any) -> Callable[[str], Any]:
             raise ValueError(validation.must_be("int"))
         if int in inner and len(text.removeprefix("-")) > _LONGEST:
             raise ValueError("The number is too large.")
-        if not text.isprintable():  # PostgreSQL takes no NUL
+        if UNSEEN.search(text):  # PostgreSQL takes no NUL
             raise ValueError("Must not contain control characters.")
         try:
             return msgspec.convert(int(text) if int in inner else text, kind)

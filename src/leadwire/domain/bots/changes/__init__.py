@@ -22,6 +22,7 @@ from leadwire.infrastructure import clock, cpu_work, db, ids, preconditions, sec
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, load, named, sql
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
+from leadwire.infrastructure.unseen import UNSEEN
 
 MAX_ORIGINS: Final = 50
 LONGEST_DESCRIPTION: Final = 500
@@ -51,7 +52,7 @@ async def create(workspace: str, name: str) -> str:
 
 async def describe(workspace: str, bot_id: str, name: str, description: str, saw: str = "") -> None:
     """Rename a bot, and say what it is for. Raise NotFound, Invalid; Conflict as `set_origins`."""
-    if len(description) > LONGEST_DESCRIPTION or any(not sign.isprintable() and sign != "\n" for sign in description):
+    if len(description) > LONGEST_DESCRIPTION or UNSEEN.search(description.replace("\n", "")):
         wrong = FieldError("too_long", f"At most {LONGEST_DESCRIPTION} characters.", "/description")
         raise Invalid("This is no description.", errors=(wrong,))
     async with _as_seen(workspace, bot_id, saw, lambda bot: [bot.name, bot.description]):

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from leadwire.infrastructure import secret_box
+from leadwire.infrastructure.unseen import UNSEEN
 
 _CAMPAIGN: Final = 200  # characters
 
@@ -27,7 +28,7 @@ def page(url: str | None) -> tuple[str | None, str | None]:
         return None, None
     if parts.scheme not in ("http", "https", ""):
         return None, None
-    campaign = "".join(letter for letter in named if letter.isprintable())[:_CAMPAIGN]
+    campaign = UNSEEN.sub("", named)[:_CAMPAIGN]
     return urlunsplit(parts._replace(fragment="", netloc=parts.netloc.rpartition("@")[2])), campaign or None
 
 

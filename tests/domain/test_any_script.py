@@ -1,0 +1,49 @@
+"""People write in any script: its blanks and joiners are no control characters."""
+
+from urllib.parse import quote
+
+import pytest
+
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots.visitors import traces
+from leadwire.domain.views import changes as views
+from leadwire.domain.webhooks import filters
+from leadwire.domain.webhooks.filters import Filter
+from leadwire.domain.workspaces import changes as workspaces
+from leadwire.infrastructure.errors import Invalid
+from tests import make
+from tests.domain.mail.test_compose import message
+
+WORDS = ["山田\u3000太郎", "می\u200cخواهم", "1\u00a0000 €", "\U0001f469\u200d\U0001f4bb"]
+
+
+@pytest.mark.parametrize("text", WORDS)
+async def test_what_has_a_name_has_it_in_any_script(workspace, bot, text):
+    user = await make.user(workspace)
+    await bots.describe(workspace, bot, "Bot", f"{text}\n{text}")
+    await views.choose_columns(workspace, user, [text])
+    await views.save(workspace, user, text, "", [text])
+    await workspaces.create(text)
+    assert filters.path_of(Filter(conditions=[f"company eq {text}"]))
+    assert traces.page(f"https://shop.example/?utm_campaign={quote(text)}")[1] == text
+    assert text in message(workspace=text)["Subject"]
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\u2028b", "a\u202eb", "a\x7fb"])
+async def test_what_turns_or_ends_a_line_is_still_refused(workspace, bot, text):
+    user = await make.user(workspace)
+    for refused in (
+        bots.describe(workspace, bot, "Bot", text),
+        views.choose_columns(workspace, user, [text]),
+        views.save(workspace, user, text, "", []),
+        workspaces.create(text),
+    ):
+        with pytest.raises(Invalid):
+            await refused
+
+
+@pytest.mark.parametrize("text", WORDS)
+async def test_it_is_looked_for_in_any_script(client, workspace, bot, text):
+    await make.lead(workspace, bot, name=f"Ada {text}")
+    answer = await client.get("/v1/leads", params={"q": f"{text} 1"})
+    assert answer.status_code == 200, answer.text

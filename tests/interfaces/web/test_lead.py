@@ -86,6 +86,16 @@ async def test_custom_fields_keep_their_kind(agent, workspace, bot):
     assert custom_fields(await kept(workspace, lead)) == {"seats": 4, "paid": False, "size": "many", "stage": "won"}
 
 
+async def test_a_custom_field_has_its_name_as_it_is(agent, workspace, bot):
+    """Saving the form made a second field without the blanks, or was refused, whatever was changed in it."""
+    lead = await make.lead(workspace, bot, custom_fields={" plan": "Gold", " ": "x", "plan": "Silver"})
+    form = await opened(agent, lead)
+    assert 'value=" plan"' in await agent.open(f"/leads/{lead.id}")
+    page = await agent.fill(f"/leads/{lead.id}", **form, key=[" plan", " ", "plan"], value=["Free", "x", "Silver"])
+    assert "Saved." in page
+    assert custom_fields(await kept(workspace, lead)) == {" plan": "Free", " ": "x", "plan": "Silver"}
+
+
 async def test_whoever_was_slower_is_told_and_loses_nothing(agent, workspace, bot):
     lead = await make.lead(workspace, bot, company="Acorn")
     form = {**await opened(agent, lead), "company": "Beacon"}

@@ -28,7 +28,7 @@ def draft(form: Form, lead: Lead) -> FormValues | None:
     if not form.text("version"):
         return None
     plain = values_of(lead).plain
-    return FormValues(plain | {name: form.text(name) for name in plain if form.has(name)}, _pairs(form))
+    return FormValues(plain | {name: form.text(name) for name in plain if form.has(name)}, _pairs(form, lead))
 
 
 def patch(form: Form, lead: Lead) -> LeadPatch:
@@ -39,7 +39,7 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
     if form.has("score") and form.number("score") != lead.score:
         texts["score"] = form.number("score")
     was = custom_fields(lead)
-    pairs = [(key, value) for key, value in _pairs(form) if key or value]
+    pairs = [(key, value) for key, value in _pairs(form, lead) if key or value]
     names = [key for key, _ in pairs]
     if len(set(names)) < len(names) or "" in names:
         raise wrong("custom_fields", "repeated_field", "Every custom field needs a name of its own.")
@@ -66,6 +66,7 @@ def _texts(form: Form, lead: Lead) -> dict[str, Any]:
     }
 
 
-def _pairs(form: Form) -> list[tuple[str, str]]:
-    keys, values = form.all("key"), form.all("value")
-    return [(key.strip(), value.replace("\r\n", "\n").strip()) for key, value in zip(keys, values, strict=False)]
+def _pairs(form: Form, lead: Lead) -> list[tuple[str, str]]:
+    names = custom_fields(lead)  # that may have blanks at their ends: without, they are others
+    keys = [key if key in names else key.strip() for key in form.all("key")]
+    return [(key, value.replace("\r\n", "\n").strip()) for key, value in zip(keys, form.all("value"), strict=False)]

@@ -114,14 +114,16 @@ async def test_a_row_that_was_deleted_since_is_still_a_place(client, five, works
     assert [row["id"] for row in rest] == [lead.id for lead in five[2:]]
 
 
-async def test_what_is_created_later_is_not_in_it_and_what_is_changed_is_as_it_is_now(client, five, workspace, bot):
-    export = await created(client, "leads")
+@pytest.mark.parametrize("filters", [{}, {"updated_since": "2020-01-01"}])
+async def test_what_is_created_later_is_not_in_it_and_what_is_changed_is_as_it_is_now(
+    client, five, workspace, bot, filters
+):
+    export = await created(client, "leads", **filters)
     with clock.at(clock.now() + timedelta(seconds=1)):
         await make.lead(workspace, bot, email="later@example.com")
         await leads.update(workspace, five[0].id, LeadPatch(name="Grace"), unchanged={})
-    rows = lines(await downloaded(client, export))
-    assert [row["id"] for row in rows] == [lead.id for lead in five]
-    assert rows[0]["name"] == "Grace"
+    rows = {row["id"]: row["name"] for row in lines(await downloaded(client, export))}
+    assert rows == {lead.id: lead.name for lead in five} | {five[0].id: "Grace"}
 
 
 async def test_the_filters_are_those_of_the_lists(client, five, workspace, bot):

@@ -96,8 +96,7 @@ def rows(workspace: str, job: StoredExport, query: Any, after: str) -> AsyncIter
     if isinstance(query, EventsQuery):
         kinds = tuple(query.types.split(",")) if query.types else ()
         return feed.walk(workspace, after or query.since or cursors.FIRST, kinds, job.created_at)
-    if query.updated_since is None and query.updated_before is None:
-        query = structs.replace(query, until=min(query.until or job.created_at, job.created_at))
+    query = structs.replace(query, until=min(query.until or job.created_at, job.created_at))
     return _WALKS[job.export.type](workspace, query, after)
 
 

@@ -124,7 +124,8 @@ def page(kind: type[T]) -> Callable[[httpx.Response], Page[T]]:
 
     def read(answer: httpx.Response) -> Page[T]:
         found = decoder.decode(answer.content)
-        return Page(data=found.data, has_next="next" in answer.links, **msgspec.structs.asdict(found.meta))
+        has_next = found.meta.next_cursor is not None or "next" in answer.links
+        return Page(data=found.data, has_next=has_next, **msgspec.structs.asdict(found.meta))
 
     return read
 

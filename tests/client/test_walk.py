@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+import httpx
+
 from leadwire.domain.privacy import erasure
 from leadwire.infrastructure import clock, db
+from leadwire_client import AsyncLeadwire
 from tests import make
 
 START = datetime(2026, 1, 2, tzinfo=UTC)
@@ -32,6 +35,22 @@ async def test_leads_that_arrive_during_the_walk_neither_repeat_nor_hide_others(
             await make.lead(workspace, bot, email=f"new{len(came)}@example.com")
     assert len(came) == 250
     assert set(came) == before
+
+
+async def test_a_walk_comes_to_its_end_where_a_proxy_drops_headers(in_process, api_key, workspace, bot):
+    """Without `Link` it ended after the first page, as if that were all."""
+    made = [(await make.lead(workspace, bot, email=f"lead{number}@example.com")).id for number in range(3)][::-1]
+
+    class Proxy(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request):
+            answer = await in_process.handle_async_request(request)
+            answer.headers.pop("link", None)
+            return answer
+
+    async with AsyncLeadwire(api_key, "http://test", transport=Proxy()) as api:
+        assert [lead.id async for lead in api.leads.list(limit=2)] == made
+        page = await api.leads.page(limit=2, cursor="first")
+        assert (page.has_next, (await api.leads.page(limit=2, cursor=page.next_cursor)).has_next) == (True, False)
 
 
 async def test_deleting_what_the_walk_gives_deletes_everything(api, workspace, bot):

@@ -169,10 +169,11 @@ async def test_a_download_that_breaks_off_is_resumed(run):
         + """
 const made = { id: "exp_1", resume_by: ["created_at", "id"] };
 for await (const row of lw.exports.rows(made)) say(row.id);
+try { await lw.exports.rows({ ...made, format: "csv" }).next(); } catch (error) { say(error.name); }
 """
     )
     async with on_socket(app) as address:
-        assert await run(program, KEY="lw_1", URL=address) == ['"lead_1"', '"lead_2"', '"lead_3"']
+        assert await run(program, KEY="lw_1", URL=address) == ['"lead_1"', '"lead_2"', '"lead_3"', '"TypeError"']
     assert asked == [b"", b"after=2026-01-01%2Clead_1", b"after=2026-01-02%2Clead_2"]
 
 

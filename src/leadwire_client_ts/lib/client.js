@@ -103,6 +103,8 @@ export class Exports extends Resource {
     /** The rows of an export as `ndjson`, as they arrive: those behind `after`, if it is given. A download that breaks off
      * is resumed after the last row. */
     async *rows(made, { after } = {}, options) {
+        if (made.format === "csv")
+            throw new TypeError("only rows of an export as ndjson can be read here");
         for (let attempts = this.connection.attempts();;) {
             try {
                 const { body } = await this.connection.ask("GET", at("exports", made.id, "/download"), { query: { after }, ...options }, attempts, (response) => response.body);

@@ -18,6 +18,7 @@ from leadwire.domain.webhooks.receivers import Receiver
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.http import middleware
+from leadwire.interfaces.receiver import api
 from tests import asgi, jobs, statements
 from tests.delivery.test_delivery import states
 from tests.delivery.test_numbers import people
@@ -64,6 +65,17 @@ async def test_a_fetch_waits_for_what_comes(asking, workspace, bot, wire):
     await people(workspace, bot, 1)
     await wire.relay()
     assert len((await waiting)["deliveries"]) == 1
+
+
+async def test_who_waits_with_a_token_that_is_replaced_gets_nothing(asking, workspace, puller, bot, wire, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(api, "CHECKED_EVERY", 0.0)
+    waiting = asyncio.create_task(asking.post("/receiver/v1/fetch?wait=30"))
+    await eventually(lambda: long_polls.count(puller.id))
+    await receivers.make_token(workspace, puller.id)
+    await people(workspace, bot, 1)
+    await wire.relay()
+    assert (await waiting).status_code == 401
+    assert await db.value("SELECT count(*) FROM delivery WHERE owner IS NOT NULL") == 0
 
 
 async def _event(workspace, bot, fetcher, wire):

@@ -23,7 +23,7 @@ from leadwire.interfaces.http.middleware import ADDED, WAITED, set_workspace
 from leadwire.interfaces.http.responses import JSONResponse, Single
 from leadwire.interfaces.http.routes import options
 from leadwire.interfaces.receiver.deliveries import HANDLERS, Owner
-from leadwire.interfaces.v1.authentication import CHALLENGE, FAILURES_A_MINUTE, bearer
+from leadwire.interfaces.v1.authentication import CHALLENGE, CHECKED_EVERY, FAILURES_A_MINUTE, bearer
 from leadwire.interfaces.v1.operations import Asked, Body, Query, get, post
 
 _LIMIT: Final = RateLimit("receiver", 6000, shared=True)
@@ -86,12 +86,16 @@ async def replay(receiver: Owner, numbers: Body[Numbers]) -> Single[Replayed]:
 
 @post("/fetch", scope="")
 async def fetch(receiver: Owner, query: Query[Wanted], request: Asked) -> Single[Batch]:
-    """Hand deliveries out. Without any, wait for one; nothing is handed out to a caller that has gone away."""
+    """Hand deliveries out. Without any, wait for one; nothing is handed out to a caller that has gone away, nor to one
+    whose token was replaced meanwhile.
+    """
     gone = asyncio.create_task(requests.disconnected(request))
     try:
         start = time.perf_counter()
         await receivers.wait(receiver, query.wait, gone, lambda: pubsub.hub.leaving)
-        request.scope["state"][WAITED] = time.perf_counter() - start
+        request.scope["state"][WAITED] = waited = time.perf_counter() - start
+        if waited >= CHECKED_EVERY:
+            await _known(request.scope)
         most = 0 if gone.done() or pubsub.hub.leaving else query.limit
         return Single(await receivers.fetch(receiver, most))
     finally:
@@ -119,9 +123,7 @@ async def _receiver(scope: Scope) -> Receiver:
     """Raise Unauthenticated, RateLimited, WorkspaceSuspended, WorkspaceMoving."""
     loop_time = asyncio.get_running_loop().time()
     try:
-        receiver = await receivers.authenticate(bearer(scope["headers"], "token"))
-        if receiver is None:
-            raise Unauthenticated("The receiver's token is not known, or another has replaced it.", headers=CHALLENGE)
+        receiver = await _known(scope)
     except Unauthenticated:
         _FAILURES.take(client_network.network(scope), loop_time)
         raise
@@ -131,6 +133,14 @@ async def _receiver(scope: Scope) -> Receiver:
         why = await why_closed(receiver.workspace)
         if isinstance(why, WorkspaceMoving) or not scope["route_handler"].opt.get("while_suspended"):
             raise why
+    return receiver
+
+
+async def _known(scope: Scope) -> Receiver:
+    """Raise Unauthenticated."""
+    receiver = await receivers.authenticate(bearer(scope["headers"], "token"))
+    if receiver is None:
+        raise Unauthenticated("The receiver's token is not known, or another has replaced it.", headers=CHALLENGE)
     return receiver
 
 

@@ -1,4 +1,4 @@
-"""Providers of single sign-on, set up by two people at once."""
+"""Providers of single sign-on, set up while somebody else sets one up or comes from it."""
 
 from functools import partial
 
@@ -8,9 +8,14 @@ from leadwire.domain.accounts.domains import changes as domains
 from leadwire.domain.accounts.domains import reads as domain_reads
 from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.sso import reads
-from leadwire.infrastructure import preconditions
+from leadwire.domain.accounts.sso.changes import sign_in
+from leadwire.domain.accounts.sso.faults import SignOnRefused
+from leadwire.domain.accounts.sso.tokens import Claims
+from leadwire.infrastructure import clock, db, preconditions
 from leadwire.infrastructure.errors import Conflict
 from tests.delivery.interleaved import overlapped
+from tests.interleavings.accounts import BROWSER
+from tests.oidc.lying import set_up
 
 NAME = "example.org"
 
@@ -31,3 +36,18 @@ async def test_the_second_to_save_at_the_same_moment_is_told_of_the_first(worksp
     with pytest.raises(Conflict, match="Somebody else has changed this"):
         await overlapped(*save)
     assert (await reads.one(provider, workspace)).client_id == "first"
+
+
+async def test_who_comes_while_a_group_loses_its_role_does_not_get_it(workspace):
+    given = {"default_role": None, "role_claim": "groups", "roles": {"staff": "admin"}}
+    made = await set_up(workspace, "https://login.example.org", **given)
+    now = clock.now().timestamp()
+    claims = Claims("", "", now, now, "eve", email="eve@example.org", email_verified=True, every={"groups": ["staff"]})
+    before = await reads.one(made)
+
+    async def come():
+        with pytest.raises(SignOnRefused, match="set this provider up otherwise"):
+            await sign_in.sign_in(before, claims, BROWSER)
+
+    await overlapped(partial(sso.configure, workspace, made, sso.Setup(roles={"board": "admin"})), come)
+    assert await db.value("SELECT count(*) FROM user_account") == 0

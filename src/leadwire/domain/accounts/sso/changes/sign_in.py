@@ -15,7 +15,7 @@ from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.schema import ROLES, Person, Role, full_name
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
-from leadwire.domain.accounts.sso import discovery, flow, tokens
+from leadwire.domain.accounts.sso import discovery, flow, reads, tokens
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
@@ -55,6 +55,8 @@ async def sign_in(provider: Provider, claims: Claims, browser: Browser) -> str:
         locked = await _LOCK.one(SignOnRefused("not_set_up"), provider=provider.id, domain=domain, now=clock.now())
         if locked["suspended"]:
             raise await why_closed(provider.workspace)
+        if await reads.one(provider.id) != provider:  # whose domains and roles are others by now
+            raise SignOnRefused("changed")
         if not locked["counts"]:
             raise SignOnRefused("domain_not_proven", domain)
         identity = await _KNOWN.row(provider=provider.id, subject=claims.sub)

@@ -7,6 +7,8 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.audit import reads as log
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure import clock, db
 from tests import jobs
 from tests.interfaces.web.hostile import SCRIPTS, harmless
@@ -100,3 +102,15 @@ async def test_an_admin_exports_the_whole_log(admin, agent, workspace):
     assert ("bo@example.org", "bot.published") in [(line["actor"], line["action"]) for line in lines]
     assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'audit.exported'") == 1
     assert (await agent.post("/audit/export", data={"form_token": agent.token})).status_code == 403
+
+
+async def test_a_download_ends_with_its_session(admin, monkeypatch):
+    async def lines(_):
+        yield b"1\n"
+        await db.rows("DELETE FROM user_session")
+        yield b"2\n"
+
+    monkeypatch.setattr(sessions, "CHECKED_EVERY", 0.0)
+    monkeypatch.setattr(log, "ndjson", lines)
+    await admin.open("/audit")
+    assert (await admin.post("/audit/export", data={"form_token": admin.token})).content == b"1\n"

@@ -11,7 +11,8 @@ opens nothing.
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -26,6 +27,10 @@ from leadwire.infrastructure.errors import Conflict, NotFound
 PRESENCE_EVERY: Final = 60.0
 """Seconds between two reports of an open inbox, see `reads.agent_online`."""
 
+CHECKED_EVERY: Final = 5.0
+"""Seconds between two looks whether the session of a download has ended."""
+
+_ENDED: Final = "You have just been signed out. Sign in again."
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 
@@ -113,6 +118,17 @@ async def is_active(session_id: str) -> bool:
     return row is not None and networks.overlap(*row)
 
 
+async def while_active(session_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield what is sent for long, for as long as the session has not ended. Raise Conflict then."""
+    looked = time.monotonic()
+    async for chunk in chunks:
+        if time.monotonic() - looked >= CHECKED_EVERY:
+            if not await is_active(session_id):
+                raise Conflict(_ENDED)
+            looked = time.monotonic()
+        yield chunk
+
+
 async def lock_login(person: Person) -> None:
     """Lock the login of a person who changes what opens it, in the open transaction.
 
@@ -120,7 +136,7 @@ async def lock_login(person: Person) -> None:
     """
     await _LOCK.rows(login=person.login_id)
     if not await is_active(person.session_id):
-        raise Conflict("You have just been signed out. Sign in again.")
+        raise Conflict(_ENDED)
 
 
 async def end(token: str | None) -> None:

@@ -4,6 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from leadwire.domain.leads import reads
 from leadwire.domain.privacy import erasure
 from leadwire.domain.views import changes as views
 from leadwire.infrastructure import db
@@ -42,3 +43,10 @@ async def test_a_view_that_looks_for_the_address_goes_with_the_person(workspace,
         lead = await make.lead(workspace, bot, email=email, phone="+15550100")
         await erasure.erase_lead(workspace, lead.id)
     assert [row["name"] for row in await db.rows("SELECT name FROM lead_view ORDER BY name")] == ["", "other"]
+
+
+@pytest.mark.parametrize("typed", ["Ada@xn--bcher-kva.example", "ada@BÜCHER.example", "ada@bu\u0308cher.example"])
+async def test_a_person_is_found_however_the_domain_of_their_address_is_typed(workspace, bot, typed):
+    lead = await make.lead(workspace, bot, email="ada@bücher.example")
+    assert [one.id for one in (await reads.page(workspace, reads.LeadQuery(email=typed))).items] == [lead.id]
+    assert await erasure.erase_person(workspace, typed) == [lead.id]

@@ -16,6 +16,14 @@ def email(text: str) -> str:
     return f"{parts.local_part}@{parts.domain.lower()}"
 
 
+def sought(text: str) -> str:
+    """An address that somebody looks for, in the same form. What is none stays as it is."""
+    try:
+        return email(text)
+    except ValueError:
+        return text.strip()
+
+
 def phone(text: str) -> str:
     """E.164 (`+15550100`) where it parses, else as typed, trimmed. Raise ValueError when it cannot be a number."""
     typed = text.strip()

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, structs
 
+from leadwire.domain.leads import identity
 from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset
 from leadwire.domain.listing.listing import Figures, Listing
@@ -121,6 +122,11 @@ _TESTS: Final = {
 
 
 class _Sought(Keyset[Lead], frozen=True, kw_only=True):
+    def used(self, query: object) -> dict[str, Any]:
+        """As every list; an address in the form that leads have."""
+        used = super().used(query)
+        return used | {"email": identity.sought(used["email"])} if "email" in used else used
+
     def sought(self, words: Any) -> tuple[str, dict[str, Any]]:
         """As every list; or words with tests of custom fields, of a LeadSearch."""
         if isinstance(words, str):
@@ -226,5 +232,5 @@ async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredL
 
 async def with_email(workspace: str, email: str) -> list[Lead]:
     """Return the leads with this address (compared without case), one of each bot at most, newest first."""
-    rows = await _WITH_EMAIL.rows(workspace=workspace, email=email.strip())
+    rows = await _WITH_EMAIL.rows(workspace=workspace, email=identity.sought(email))
     return sorted((from_row(row) for row in rows), key=lambda lead: lead.created_at, reverse=True)

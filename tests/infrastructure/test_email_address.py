@@ -41,3 +41,10 @@ def test_an_address_enters_everywhere(text):
     assert compose.address(text) == address.lower()
     claims = Claims(iss="", sub="s", aud="c", exp=0, iat=0, email=text)
     assert sign_in._email(PROVIDER, claims) == (address.lower(), "example.org")
+
+
+def test_what_is_far_too_long_is_refused_before_its_accents_are_put_in_order():
+    text = "a" + "\u0301\u0323" * 15_000 + "@example.org"
+    with pytest.raises(ValueError, match="The address is too long"):
+        email_address.read(text)
+    assert email_address.normal(text) == text

@@ -6,6 +6,7 @@ import email_validator
 from email_validator import ValidatedEmail
 
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()  # a company's own `.local` or `.test`
+_LONGEST: Final = 1000  # characters as typed; the library puts accents in order before it counts, for seconds if many
 _LONGEST_LOCAL_PART: Final = 64  # octets (RFC 5321 section 4.5.3.1.1); the library minds the whole address only
 
 
@@ -24,6 +25,8 @@ def read(text: str, *, dotted: bool = False) -> ValidatedEmail:
 
     Raise ValueError, as for two @, a line break or a name before it.
     """
+    if len(text) > _LONGEST:
+        raise ValueError("The address is too long.")
     parts = email_validator.validate_email(text.strip(), check_deliverability=False, globally_deliverable=dotted)
     if len(parts.local_part.encode()) > _LONGEST_LOCAL_PART:
         raise ValueError(f"The part before the @-sign is longer than {_LONGEST_LOCAL_PART} bytes.")

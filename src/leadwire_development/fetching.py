@@ -143,7 +143,7 @@ def _away() -> Iterator[None]:
 @contextlib.asynccontextmanager
 async def own_endpoint(workspace: str, kinds: Sequence[str], target: str) -> "AsyncIterator[NewEndpoint]":
     """An endpoint for as long as the block runs. One that a killed listener of the same target has left is replaced."""
-    from leadwire.domain.webhooks import changes, reads
+    from leadwire.domain.webhooks import changes, reads, receivers
     from leadwire.interfaces.cli.runtime import audited
 
     url = f"{changes.PULL}listen-{hashlib.sha256(f'{socket.gethostname()} {target}'.encode()).hexdigest()[:12]}"
@@ -159,6 +159,7 @@ async def own_endpoint(workspace: str, kinds: Sequence[str], target: str) -> "As
         await remove()
         made = await changes.create(workspace, url, kinds)
         entry.subject, entry.detail = made.id, f"url: {url}; events: {' '.join(made.events)}"
+        await receivers.make_token(workspace, made.id)  # for nobody: without one, no lease ends (`pull.sql`)
         await changes.enable(workspace, made.id)
     try:
         yield made

@@ -6,8 +6,9 @@ import signal
 
 import pytest
 
+from leadwire.delivery import pull
 from leadwire.domain.webhooks import reads
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, db, settings
 from leadwire_development import verifying
 from leadwire_development.receiver import Receiver
 from tests import make
@@ -75,6 +76,9 @@ async def test_what_the_program_refuses_is_tried_again(workspace, bot, wire, rec
     _, seen = await lines(process, 2)
     assert (seen["status"], seen["reason"]) == (503, None)
     assert await states() == {"queued": 1}
+    await db.rows("UPDATE delivery SET lease_until = now()")
+    assert await pull.expire(settings.get()) == (1, [])
+    assert await states() == {"waiting": 1}
 
 
 async def test_only_the_kinds_that_are_wanted(workspace, bot, wire, receiver, forwarding):

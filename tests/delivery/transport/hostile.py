@@ -47,7 +47,7 @@ async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 def broken_body(status: int, how: str) -> Behavior:
-    """A whole head, and a body that never comes to its end: `how` is a key below."""
+    """An odd head, or a body that never comes to its end: `how` is a key below."""
     framing, sent = {
         "cut": (b"Content-Length: 1000", b"half"),
         "slow": (b"Content-Length: 1000", b"half"),
@@ -57,6 +57,10 @@ def broken_body(status: int, how: str) -> Behavior:
         "no gzip": (b"Content-Encoding: gzip\r\nContent-Length: 4", b"half"),
         "no length": (b"Transfer-Encoding: chunked\r\nContent-Length: \xff", b"4\r\nhalf\r\n0\r\n\r\n"),
         "no text": (b"Retry-After: \xff\r\nContent-Length: 4", b"half"),
+        "endless length": (b"Transfer-Encoding: chunked\r\nContent-Length: " + b"9" * 5000, b"4\r\nhalf\r\n0\r\n\r\n"),
+        "in two lines": (b"X: of an earlier\r\n standard\r\nContent-Length: 4", b"half"),
+        "a space": (b"X : a\r\nContent-Length: 4", b"half"),
+        "no header": (b"this is no header\r\nContent-Length: 4", b"half"),
     }[how]
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

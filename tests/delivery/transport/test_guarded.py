@@ -82,15 +82,16 @@ async def test_the_answer_is_cut_and_not_decompressed(transport):
 
 
 @pytest.mark.parametrize("status", [200, 202, 299, 301, 404, 410, 500, 503])
-async def test_the_status_decides_whatever_becomes_of_the_body(transport, status):
+async def test_the_status_decides_whatever_the_rest_of_the_answer_is(transport, status):
     async def sent(how: str) -> ReceiverResponse:
         async with hostile.server(hostile.broken_body(status, how)) as port:
             return await transport.post(f"http://127.0.0.1:{port}/", HEADERS, b"{}")
 
-    kinds = ("cut", "slow", "none", "endless chunks", "no chunks", "no gzip", "no length", "no text")
+    whole = ("no gzip", "no length", "no text", "endless length", "in two lines", "a space", "no header")
+    kinds = ("cut", "slow", "none", "endless chunks", "no chunks", *whole)
     answers = dict(zip(kinds, await asyncio.gather(*map(sent, kinds)), strict=True))
     assert {answer.status for answer in answers.values()} == {status}
-    for how in ("cut", "no gzip", "no length", "no text"):
+    for how in ("cut", *whole):
         assert answers[how].body == b"half", how
     assert answers["none"].body == answers["no chunks"].body == b""
 

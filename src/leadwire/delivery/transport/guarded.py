@@ -211,6 +211,10 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             .max_connections(None)
             .pool_max_idle_per_host(64)
             .pool_idle_timeout(IDLE)
+            # The status counts. A user agent has to take a header in several lines (RFC 9112 section 5.2).
+            .http1_allow_obsolete_multiline_headers_in_responses(True)
+            .http1_allow_spaces_after_header_name_in_responses(True)
+            .http1_ignore_invalid_headers_in_responses(True)
         )
         # A host that is not the pinned one would be looked up by the client itself: it is sent nowhere instead.
         if tunnel:  # it refuses every other host

@@ -81,7 +81,7 @@ async def read(response: Response, *, whole: bool) -> ReceiverResponse:
     second. It is read at all so that the connection can be used again, and for people to look at.
     """
     length = _header(response, "content-length")
-    most = min(int(length), _LARGEST_BODY) if length.isdecimal() else _LARGEST_BODY
+    most = min(int(length), _LARGEST_BODY) if re.fullmatch("[0-9]{1,9}", length) else _LARGEST_BODY
     if response.status == _NO_CONTENT:
         most = 0
     body = bytearray()

@@ -16,6 +16,7 @@ from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.record import is_informative, record
 from leadwire.delivery.worker.recorder import Recorder
+from leadwire.domain.webhooks import changes as webhooks_changes
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import db
 from tests import make
@@ -156,6 +157,26 @@ async def test_a_stopping_worker_does_not_wait_for_the_database_for_ever(workspa
         await asyncio.wait_for(worker, 240)
     assert await states() == {"queued": 1}  # still owed, and its entry still there for another worker
     assert sum(load.pending for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 1
+
+
+async def test_what_waits_for_an_endpoint_that_somebody_has_locked_is_neither_poison_nor_waited_for_at_the_end(
+    workspace, bot, wire, receiver, db_clock, monkeypatch
+):
+    monkeypatch.setattr(reader, "_BLOCK_MS", 1)
+    impatient = msgspec.structs.replace(wire.settings, lease=0.01, delivery_timeout=0.005)
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    await webhooks_changes.disable(workspace, made.id)
+    stop = asyncio.Event()
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM webhook_endpoint FOR NO KEY UPDATE")
+        worker = apart(Deliverer(wire.redis, wire.transport, impatient).run(stop))
+        await eventually(lambda: overdue(wire, impatient.lease))
+        assert not await taken(wire, 2)
+        stop.set()
+        await asyncio.wait_for(worker, 240)
+    assert await states() == {"queued": 1}
 
 
 async def overdue(wire, lease):

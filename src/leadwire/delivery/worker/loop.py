@@ -105,7 +105,7 @@ class Deliverer:
 
     def _ours(self) -> list[Entry]:
         """The entries that this worker is at work on, or that wait here."""
-        return [*self._held.values(), *self._turns]
+        return [*self._held.values(), *self._turns, *self._returns.waiting]
 
     async def _leave(self) -> None:
         try:

@@ -30,6 +30,7 @@ class Returns:
     def __init__(self, redis: Redis, consumer: str, shards: int, liveness: Liveness) -> None:
         self._redis, self._consumer, self._shards, self._liveness = redis, consumer, shards, liveness
         self._one = asyncio.Lock()
+        self.waiting = set[Entry]()
 
     async def acknowledge(self, entries: Sequence[Entry]) -> None:
         """Take stale entries out of the streams."""
@@ -63,19 +64,28 @@ class Returns:
     async def wait(
         self, entries: Sequence[Entry], limits: Mapping[str, tuple[int, float]], stop: asyncio.Event
     ) -> None:
-        """Let deliveries wait in the database, one batch after the other: claims need the connections more."""
+        """Let deliveries wait in the database, one batch after the other: claims need the connections more. Until then,
+        or `stop`, they are in `waiting`, however long somebody has locked their endpoint.
+        """
 
         async def work(part: Sequence[Entry]) -> None:
             keys = [entry.key for entry in part]
             if await persist(functools.partial(put_back, keys, self._consumer, limits), self._liveness, stop):
                 await streams.done(self._redis, part)
 
-        async with self._one:
-            failed = await apart(entries, work)
-        log_failed([(entry, error) for entry, error in failed if not isinstance(error, db.Locked)])
-        if again := [entry for entry, error in failed if isinstance(error, db.Locked)]:
-            await asyncio.sleep(_LOCKED_FOR)
-            await self.wait(again, limits, stop)
+        self.waiting.update(entries)
+        left = entries
+        try:
+            while True:
+                async with self._one:
+                    failed = await apart(left, work)
+                log_failed([(entry, error) for entry, error in failed if not isinstance(error, db.Locked)])
+                left = [entry for entry, error in failed if isinstance(error, db.Locked)]
+                if not left or stop.is_set():
+                    return
+                await rest(_LOCKED_FOR, stop)
+        finally:
+            self.waiting.difference_update(entries)
 
 
 def log_failed(failed: Sequence[tuple[Entry, Exception]]) -> None:

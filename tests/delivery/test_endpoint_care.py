@@ -48,6 +48,22 @@ async def test_a_rate_below_one_a_second_waits_for_its_turn(workspace, bot, wire
     assert counts == [1, 1, 2]
 
 
+async def test_a_rate_goes_on_when_the_clock_is_put_back(workspace, bot, wire, receiver, db_clock):
+    made = await endpoint(workspace, receiver.url)
+    await changes.configure(workspace, made.id, EndpointChange(rate_limit=6))
+    await somebody(workspace, bot)
+    await wire.turn()
+    await db_clock.forward(-3600)
+    for _ in range(2):
+        await somebody(workspace, bot)
+    counts = []
+    for seconds in (0, 9, 1):
+        await db_clock.forward(seconds)
+        await wire.turn()
+        counts.append(len(receiver.deliveries))
+    assert counts == [2, 2, 3]
+
+
 async def test_own_headers_are_sent_and_kept_sealed(workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     changed = await changes.configure(

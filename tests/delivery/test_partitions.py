@@ -9,6 +9,7 @@ import pytest
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.partitions import maintain
+from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import clock, db, ids
 from tests import make
@@ -122,6 +123,7 @@ async def test_a_clock_45_days_ahead_drops_nothing(workspace, bot, wire, receive
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.turn()
+    await hourly_stats.flush()
     before = await existing()
     if whose == "database":
         await db_clock.forward(45 * 86_400)
@@ -131,6 +133,7 @@ async def test_a_clock_45_days_ahead_drops_nothing(workspace, bot, wire, receive
             await maintain(_RETENTION)
     assert before <= await existing()
     assert await db.value("SELECT count(*) FROM every_delivery WHERE state = 'delivered'") == 1
+    assert await db.value("SELECT count(*) FROM endpoint_hour") == 1
 
 
 async def test_today_is_made_from_the_default_partition_while_events_come(workspace, bot, wire):

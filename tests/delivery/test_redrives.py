@@ -60,6 +60,16 @@ async def test_its_rate_is_kept_and_a_long_rest_is_not_made_up_for(workspace, bo
     assert (await redrives.one(workspace, job.id)).done == 16
 
 
+async def test_a_job_goes_on_when_the_clock_is_put_back(workspace, bot, wire, receiver, db_clock):
+    await dead(workspace, bot, wire, receiver, 9)
+    await redrives.start(workspace, Selection(), 1)
+    moved = [await jobs.redrive()]
+    for seconds in (-3600, 1):
+        await db_clock.forward(seconds)
+        moved.append(await jobs.redrive())
+    assert moved == [1, 5, 1]
+
+
 async def test_pausing_resuming_and_cancelling(workspace, bot, wire, receiver, db_clock):
     await dead(workspace, bot, wire, receiver, 6)
     job = await redrives.start(workspace, Selection(), 2)

@@ -95,8 +95,9 @@ SELECT endpoint_id, subject FROM again
 
 -- job: a job that runs, and how many deliveries its rate allows by now
 -- One that nobody has started goes at the pace of its receiver: only so many of its deliveries are under way at a time,
--- and none is added while anything waits for its turn. Where it may not go on it need not wait: it ends.
-SELECT *, least(least(:longest, extract(epoch FROM now() - stepped_at)::float8) * per_second, (
+-- and none is added while anything waits for its turn. Where it may not go on it need not wait: it ends. A last step that
+-- lies ahead, as the clock was put back, is taken for past.
+SELECT *, least(least(:longest, abs(extract(epoch FROM now() - stepped_at)::float8)) * per_second, (
     SELECT CASE WHEN EXISTS (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
             AND d.due_at >= e.waiting_from AND d.due_at <= now()) THEN 0
         ELSE least(1 + e.rate_limit / 120, :under_way - (SELECT count(*) FROM delivery d

@@ -18,7 +18,7 @@ SELECT id FROM webhook_endpoint WHERE enabled AND id = ANY(:ids::text[]) FOR NO 
 -- answer to one of them counts for all.
 -- An endpoint's queue is read from `waiting_from` on, and what is queued of it is counted, from `queued_from` on, where
 -- so many may be queued that the window has no room for another share. The whole queue is read now and then: nothing
--- rests on what others know.
+-- rests on what others know. What lies ahead, as the clock was put back, is taken for past.
 WITH endpoint AS MATERIALIZED (
     SELECT e.id, e.ordered, a_minute / 60.0 AS rate, e.paused_until > now() AS paused, e.paused_until,
         e.url LIKE 'pull:%' AS pulled, most AS admission_window, e.looked_at, whole, host.new AS new_host,
@@ -27,7 +27,7 @@ WITH endpoint AS MATERIALIZED (
         CASE WHEN tight THEN counted.queued ELSE e.queued END AS queued,
         CASE WHEN tight THEN counted.first ELSE e.queued_from END AS queued_from,
         least(greatest(1.0, a_minute / 60.0), coalesce(e.rate_tokens
-            + extract(epoch FROM now() - e.rate_at)::float8 * a_minute / 60.0, 'infinity')) AS tokens
+            + abs(extract(epoch FROM now() - e.rate_at)::float8) * a_minute / 60.0, 'infinity')) AS tokens
     FROM webhook_endpoint e CROSS JOIN LATERAL (
         SELECT coalesce(bool_and(s.new_host), false) AS new, greatest(1, count(*) FILTER (WHERE s.enabled)) AS sharing
         FROM webhook_endpoint s WHERE e.new_host AND :new_host_rate::int > 0 AND s.workspace_id = e.workspace_id

@@ -18,10 +18,10 @@ from leadwire.infrastructure.db.statements import named
 AHEAD: Final = 7  # days; the default partition catches what an even longer stop would miss
 _LOCK_TIMEOUT: Final = "50ms"
 
-_DAYS, _TODAY, _OLDEST_BY_DEFAULT, _DELETE_HOURS, _MAKE, _DROP, _TRY_LOCK = named(
-    __file__, "days today oldest_by_default delete_hours make drop try_lock"
+_DAYS, _TODAY, _OLDEST_BY_DEFAULT, _MAKE, _DROP, _TRY_LOCK = named(
+    __file__, "days today oldest_by_default make drop try_lock"
 )
-_DELETE_KEPT: Final = named(__file__, "delete_events delete_results delete_attempts")
+_DELETE_KEPT: Final = named(__file__, "delete_hours delete_events delete_results delete_attempts")
 # Everything that reads or writes a partition locks its parent first, so with these locks nobody has one. Both need it:
 # DROP, which must not take what was redriven a moment ago; and the move of rows out of the default partition, because
 # a row that was on its way there would fail when the day has got a partition of its own.
@@ -36,7 +36,6 @@ async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
     """
     today: date = await _TODAY.value()
     earliest = today - timedelta(days=retention_days)
-    await _DELETE_HOURS.rows(days=retention_days)
     existing = set(await _existing())
     missing = [day for day in _wanted(today, await _first(today, earliest)) if day not in existing]
     created = [day for day in missing if await _make(day)]

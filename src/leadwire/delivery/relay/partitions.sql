@@ -9,7 +9,7 @@ SELECT (now() AT TIME ZONE 'UTC')::date
 SELECT id FROM event_default ORDER BY id LIMIT 1
 
 -- delete_hours: delete plots past retention
-DELETE FROM endpoint_hour WHERE hour < now() - :days * interval '1 day'
+DELETE FROM endpoint_hour WHERE hour < :earliest::date
 
 -- make: make a day's partitions, and move into them what the default partition has of it
 SELECT make_event_partitions(:day, :day)

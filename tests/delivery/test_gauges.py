@@ -11,6 +11,7 @@ import pytest
 from leadwire.delivery.monitoring import gauges, holders, observer, status
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.domain.webhooks import changes as webhooks
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import sql
 from tests import catalog, make
@@ -102,6 +103,11 @@ async def test_overdue_says_whether_the_endpoint_holds_it_or_nothing_does(
     await look()
     assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 1}
 
+    await workspaces.suspend(workspace)  # waits for an operator, not for its receiver
+    await look()
+    assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 0}
+
+    await workspaces.resume(workspace)
     await webhooks.disable(workspace, made.id)  # waits for its owner, not for us
     await look()
     assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 0}

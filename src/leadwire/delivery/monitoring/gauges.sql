@@ -10,7 +10,8 @@ SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE set_aside_at IS NULL LI
     (SELECT count(*) FROM webhook_endpoint WHERE new_host AND enabled) AS new_hosts
 
 -- overdue: deliveries past their time, of each endpoint up to 10,000
--- From one endpoint that has some waiting to the next along the index: idle endpoints are not read.
+-- From one endpoint that has some waiting to the next along the index: idle endpoints are not read. What waits for the
+-- owner of a disabled endpoint, or in a suspended workspace, is late for nobody.
 WITH RECURSIVE waiting(endpoint_id) AS (
     (SELECT endpoint_id FROM delivery WHERE state = 'waiting' ORDER BY endpoint_id LIMIT 1)
     UNION ALL
@@ -24,7 +25,8 @@ WITH RECURSIVE waiting(endpoint_id) AS (
     FROM waiting JOIN webhook_endpoint e ON e.id = waiting.endpoint_id CROSS JOIN LATERAL (
         SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
         ORDER BY d.due_at LIMIT 1) first
-    WHERE e.enabled AND (NOT e.open OR e.due_at < now()) AND first.due_at < now()
+    WHERE e.enabled AND e.paused_until IS DISTINCT FROM 'infinity' AND (NOT e.open OR e.due_at < now())
+        AND first.due_at < now()
 )
 SELECT coalesce(held, false) AS held, sum(counted.count)::int AS count,
     max(extract(epoch FROM now() - due_at))::float8 AS oldest

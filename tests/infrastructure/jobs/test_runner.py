@@ -17,6 +17,7 @@ from leadwire.infrastructure.jobs import Again, Claimed, Offer, kinds, queue, re
 from leadwire.infrastructure.jobs.kinds import Kind
 from leadwire.infrastructure.jobs.runner import Runner
 from tests.delivery.elsewhere import moved_to
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("database", "long_pauses")
 
@@ -343,9 +344,33 @@ async def test_what_is_under_way_for_long_is_kept(db_clock):
     await runner.round()
     await db_clock.forward(2)
     await work.runner().round()
+    assert [(one.waiting, one.oldest_seconds) for one in await reads.summaries()] == [(1, 0.0)]
     gate.set()
     await asyncio.gather(*runner._calls)
     assert work.calls == [["a"]]
+
+
+async def test_one_whose_process_died_and_that_takes_long_holds_up_no_other(db_clock):
+    short, long, gate = Work(), Work(), asyncio.Event()
+
+    async def run(batch: Sequence[Claimed]) -> None:
+        await gate.wait()
+
+    both = Runner(nobody, {"test": short.kind, "long": long.kind._replace(name="long", run=run)})
+    await queue.add_all("long", [Offer("", "")])
+    await add("a")
+    rooms = [queue.Room(kind, 1, clock.from_unix(0), "", 10) for kind in ("long", "test")]
+    await queue.claim(rooms, "dead")
+    await db.rows("UPDATE job SET tries = 1 WHERE kind = 'test'")  # the other comes first
+    await db_clock.forward(queue.LEASE + 1)
+    await both.round()
+    await both.round()
+    assert (len(both._calls), short.done) == (1, [])
+    both._suspects = dict.fromkeys(both._suspects, float("-inf"))  # a lease later
+    await both.round()
+    await eventually(lambda: short.done == ["a"])
+    gate.set()
+    await asyncio.gather(*both._calls)
 
 
 async def test_suspended_workspaces_rest(db_clock):

@@ -11,7 +11,9 @@ SECONDS: Final = histogram(
 )  # fmt: skip
 FAILURES: Final = counter("job_failures", "Jobs that failed; each is tried again, alone, after a pause.", "kind")
 WAITING: Final = LookedUp("jobs_waiting", f"Jobs that are due or being done; counted up to {reads.CAPPED}.", "kind")
-OLDEST: Final = LookedUp("jobs_oldest_seconds", "Time since the oldest of them was due for the first time.", "kind")
+OLDEST: Final = LookedUp(
+    "jobs_oldest_seconds", "Time since the oldest that is due, or has failed, was due for the first time.", "kind"
+)
 FAILED: Final = LookedUp(
     "jobs_failed", "Jobs that were given up; `leadwire jobs retry` lets them be tried again.", "kind"
 )

@@ -9,7 +9,8 @@ WITH RECURSIVE kinds (kind) AS (
     SELECT (SELECT min(j.kind) FROM job j WHERE j.kind > kinds.kind) FROM kinds WHERE kind IS NOT NULL
 )
 
--- summaries: of each kind what is due or being done, the oldest of it and of what has failed, and how many have failed
+-- summaries: of each kind what is due or being done, the oldest that is due or has failed, and how many have failed
+-- What is being done is not late, however long it takes: what takes longer than it may fails.
 {kinds}
 SELECT kinds.kind, due.count, coalesce(extract(epoch FROM now() - oldest.since), 0)::float8, oldest.key,
     tried.failed, tried.failing
@@ -23,7 +24,7 @@ FROM kinds CROSS JOIN LATERAL (
     FROM (SELECT failed_at FROM job WHERE kind = kinds.kind AND tries > 0 LIMIT :most) j
 ) tried LEFT JOIN LATERAL (
     SELECT key, since FROM (
-        SELECT key, since FROM job WHERE kind = kinds.kind AND key = ANY(due.keys)
+        SELECT key, since FROM job WHERE kind = kinds.kind AND key = ANY(due.keys) AND due_at <= now()
         UNION ALL
         (SELECT key, since FROM job WHERE kind = kinds.kind AND tries > 0 AND failed_at IS NULL ORDER BY since LIMIT 1)
     ) j ORDER BY since LIMIT 1

@@ -41,7 +41,7 @@ class Runner:
         self._resting, self._kinds = resting, kinds
         self._owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._calls: dict[asyncio.Task[None], tuple[str, set[str]]] = {}  # kind and keys
-        self._suspect: asyncio.Task[None] | None = None  # the call of a job whose last process has died
+        self._suspects: dict[asyncio.Task[None], float] = {}  # calls of jobs whose last process has died, since when
         self._marks: dict[str, tuple[datetime, str]] = {}
         self._rests: dict[str, float] = {}  # kinds, until when none is begun
         self._offered = False  # the chores: there is one job of each
@@ -80,7 +80,9 @@ class Runner:
         rooms = [room for kind in awake if (room := self._room(kind)).room > 0]
         if not rooms:
             return _POLL
-        claimed, marks = await queue.claim(rooms, self._owner, int(self._suspect is None))
+        # Whoever has lived with one for a lease takes the next: one that takes long is not what it died of.
+        suspects = int(all(now - began > queue.LEASE for began in self._suspects.values()))
+        claimed, marks = await queue.claim(rooms, self._owner, suspects)
         self._marks |= marks
         await self._begin(claimed)
         return 0.0 if any(len(claimed.get(room.kind, ())) >= room.room for room in rooms) else _POLL
@@ -103,7 +105,7 @@ class Runner:
                 self._start(kind, others[first : first + kind.batch])
             for job in awake:
                 if job.died:
-                    self._suspect = self._start(kind, [job])
+                    self._suspects[self._start(kind, [job])] = time.monotonic()
 
     def _start(self, kind: Kind, batch: Sequence[Claimed]) -> asyncio.Task[None]:
         call = asyncio.create_task(self._call(kind, batch))
@@ -113,8 +115,7 @@ class Runner:
 
     def _ended(self, call: asyncio.Task[None]) -> None:
         del self._calls[call]
-        if call is self._suspect:
-            self._suspect = None
+        self._suspects.pop(call, None)
         self._loop.woken.set()
 
     async def _call(self, kind: Kind, jobs: Sequence[Claimed]) -> None:

@@ -27,7 +27,7 @@ def bind(host: str, port: int) -> socket.socket:
         listening.bind(address)
         listening.listen(2048)
         listening.setblocking(False)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise OperatorError(f"cannot listen on {host}:{port}: {reason}") from error
     return listening

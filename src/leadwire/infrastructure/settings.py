@@ -115,8 +115,8 @@ def read_file(path: Path) -> Settings:
     """Settings from a file with a line NAME=VALUE for each; raises OperatorError."""
     try:
         lines = (line.partition("=") for line in path.read_text().splitlines())
-    except OSError as error:
-        raise OperatorError(f"{path} cannot be read: {error.strerror}") from error
+    except (OSError, UnicodeError) as error:
+        raise OperatorError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is no text in UTF-8')}") from error
     return read({name.strip(): value.strip().strip("'\"") for name, _, value in lines})
 
 

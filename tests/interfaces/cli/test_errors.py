@@ -99,6 +99,7 @@ def test_a_malformed_command_line_is_one_line_that_names_the_mistake(all_at_once
         (("endpoints", "configure", "we_1", "--rate", "fast"), "--rate"),
         (("redrives", "start", "--since", "soon"), "--since"),
         (("redrives", "start", "--sequence", "x"), "--sequence"),
+        (("serve", "--host", "a..b", "--port", "0"), "a..b"),
     ]
     for (text, result), (_, named) in zip(all_at_once([(command, {}) for command, _ in wrong]), wrong, strict=True):
         assert named in refused(result), text
@@ -198,7 +199,11 @@ async def test_a_command_tells_of_a_lock_instead_of_waiting_for_it(
     assert "`leadwire doctor`" in refused(result)
 
 
-async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Services, all_at_once: AllAtOnce) -> None:
+async def test_a_wrong_secret_key_and_unknown_things_are_one_line(
+    servers: Services, all_at_once: AllAtOnce, tmp_path: Path
+) -> None:
+    no_text = tmp_path / "no_text"
+    no_text.write_bytes(b"\xff")
     connection = await asyncpg.connect(servers.database_url)
     await connection.execute("DROP DATABASE IF EXISTS other_key")
     await connection.execute("CREATE DATABASE other_key")
@@ -234,6 +239,9 @@ async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Servi
         (("redrives", "start", "--outcome", "sadness"), "sadness"),
         (("redrives", "start", "--rate", "0"), "rate"),
         (("redrives", "pause", "job_unknown"), "job_unknown"),
+        (("keys", "create", "--name", "\udcff"), "UTF-8"),
+        (("dead-letters", "show", "\udcff"), "UTF-8"),
+        (("workspaces", "move", "ws_unknown", "--from", str(no_text)), f"{no_text} cannot be read"),
     ]
     for (text, result), (_, named) in zip(all_at_once([(one, settings) for one, _ in unknown]), unknown, strict=True):
         assert named in refused(result), text
@@ -245,7 +253,13 @@ async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Servi
 
 
 @pytest.mark.parametrize(
-    ("cause", "code", "line"), [(BrokenPipeError(), 0, ""), (OperatorError("it is so"), 1, "leadwire: it is so\n")]
+    ("cause", "code", "line"),
+    [
+        (BrokenPipeError(), 0, ""),
+        (OperatorError("it is so"), 1, "leadwire: it is so\n"),
+        (OSError(28, "No space left on device"), 1, "leadwire: cannot write: No space left on device\n"),
+        (PermissionError(13, "Permission denied", "a"), 1, "leadwire: a: Permission denied\n"),
+    ],
 )
 def test_what_a_task_group_wraps_is_told_as_if_it_had_not(
     cause: Exception, code: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -1,6 +1,7 @@
 """What commands share: servers, an event loop, the choice of a workspace, JSON on stdout, errors in words."""
 
 import asyncio
+import errno
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
@@ -157,7 +158,15 @@ def join_link(token: str) -> str:
 
 
 def explain(error: BaseException) -> str | None:
-    """One line about it, or None when it is no error of a server."""
+    """One line about it, or None when it is no error of a server, a file or an argument."""
+    if isinstance(error, OSError) and (error.filename or error.errno == errno.ENOSPC):
+        return f"{error.filename or 'cannot write'}: {error.strerror}"
+    if isinstance(error.__cause__, UnicodeEncodeError):  # as of a value of a statement
+        return f"{error.__cause__.object!a} is no text in UTF-8"
+    return _of_server(error)
+
+
+def _of_server(error: BaseException) -> str | None:
     import asyncpg
     from redis.exceptions import RedisError
 

@@ -19,7 +19,7 @@ async def test_two_processes_share_the_tokens(redis):
 
 
 @pytest.mark.refill
-@pytest.mark.parametrize(("seconds", "back"), [(59, 0), (61, 1), (10_000, 5)])
+@pytest.mark.parametrize(("seconds", "back"), [(59, 0), (61, 1), (10_000, 5), (-10_000, 5)])
 async def test_a_token_comes_back_a_minute_and_refused_tries_cost_nothing(redis, seconds, back):
     limit = RateLimit("test", 5, window=300)
     assert await taken(limit, 20) == 5

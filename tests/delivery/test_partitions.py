@@ -11,7 +11,9 @@ from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.partitions import maintain
 from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.webhooks import changes as webhooks
+from leadwire.domain.workspaces import fence
 from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.other import connected
 from tests import make
 from tests.delivery.interleaved import apart, ended_or_blocked
 from tests.delivery.wired import endpoint, redriven
@@ -100,6 +102,24 @@ async def test_an_old_day_goes_and_only_what_is_still_to_be_sent_stays(workspace
     assert await db.value("SELECT count(*) FROM attempt WHERE event_id = $1", event_id) == 3
     await maintain(_RETENTION)
     assert [await db.value(f"SELECT count(*) FROM {table}_default") for table in _TABLES] == [0, 0, 0]
+
+
+async def test_what_a_workspace_that_has_moved_has_left_keeps_no_day(workspace, receiver, servers):
+    """Its changes are refused here, until somebody deletes it."""
+    made = await endpoint(workspace, receiver.url)
+    old = today() - timedelta(days=_RETENTION + 1)
+    event_id = await dead_letter_of(old, workspace, made.id)
+    await redriven(workspace, event_id)
+    async with connected(servers.database_url) as here:
+        await fence.build(here, workspace)
+    await db.rows("UPDATE workspace SET move_id = 'mv_1' WHERE id = $1", workspace)
+    try:
+        assert (await maintain(_RETENTION))[1] == [old]
+        assert [row["event_id"] for row in await db.rows(_BY_DEFAULT.format("id", "event"))] == [event_id]
+        with pytest.raises(db.Moving):
+            await db.rows("UPDATE event SET body = ''")
+    finally:
+        await fence.remove(workspace)
 
 
 async def test_what_is_redriven_just_before_its_day_would_be_dropped_is_kept(workspace, wire, receiver):

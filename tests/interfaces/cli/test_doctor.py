@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,14 @@ def test_a_misspelled_setting_is_told_with_what_was_meant() -> None:
         "did you mean LEADWIRE_POOL_SIZE?",
         "did you mean LEADWIRE_RETRY_SCHEDULE?",
     ]
+
+
+def test_what_anything_of_ours_reads_is_known() -> None:
+    sources = [path.read_text() for path in (Path(__file__).parents[3] / "src").rglob("*.py")]
+    read_elsewhere = re.findall(r'environ(?:\.get\(|\[)"(LEADWIRE_\w+)"', "\n".join(sources))
+    assert {"LEADWIRE_LISTEN_SECRET", "LEADWIRE_TOKEN"} <= set(read_elsewhere)
+    findings = environment.check(Settings(secret_key=(KEY,)), dict.fromkeys(read_elsewhere, ""))
+    assert [one.says for one in findings if one.about == "settings"] == ["every LEADWIRE_ variable is known"]
 
 
 def test_a_lease_with_little_to_spare_a_wide_network_and_a_readable_key_are_warnings(tmp_path: Path) -> None:

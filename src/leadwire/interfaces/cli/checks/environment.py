@@ -15,12 +15,14 @@ from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _PREFIX: Final = "LEADWIRE_"
-# Read elsewhere than in Settings: by tests and packagers, by `listen`, by the supervisor of `up`.
+# Read elsewhere than in Settings: by tests and packagers, by `listen`, by the supervisor of `up`, by our client.
 _OTHER: Final = (
     "LEADWIRE_EMBEDDED_POSTGRES",
     "LEADWIRE_EMBEDDED_REDIS",
     "LEADWIRE_LISTEN_SECRET",
+    "LEADWIRE_LISTEN_TOKEN",
     "LEADWIRE_SUPERVISED",
+    "LEADWIRE_TOKEN",
 )
 _MARGIN: Final = 5.0  # seconds of a lease for what is not the request: signing, recording, a pause of the machine
 _BESIDE: Final = 64  # files that are open whatever the load

@@ -63,6 +63,14 @@ def test_serve_may_lower_the_priority_of_a_thread():
     assert unit.index("\nSystemCallFilter=setpriority\n") > unit.index("\nSystemCallFilter=~@privileged @resources\n")
 
 
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if "@" in unit.name], ids=lambda unit: unit.stem)
+def test_systemd_starts_a_process_again_however_often_it_has_failed(unit: Path) -> None:
+    """By default it gives up after five starts within 10 s."""
+    lines = unit.read_text().splitlines()
+    assert {"Restart=always", "StartLimitIntervalSec=0"} <= set(lines)
+    assert lines.index("StartLimitIntervalSec=0") < lines.index("[Service]")
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_systemd_understands_a_unit_and_finds_it_hardened(unit: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import gc
 import ssl
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -161,10 +162,11 @@ async def test_a_proxy_that_hangs_is_named_before_the_time_is_over(ca, monkeypat
         await transport.aclose()
 
 
-async def test_a_proxy_that_is_not_there(ca):
+@pytest.mark.parametrize("url", ["", "http://proxy..example.com:3128"])
+async def test_a_proxy_that_is_not_there(ca, url):
     async with connect_proxy({}) as proxy:
-        pass
-    transport = Sending(proxy, ca)
+        url = url or proxy.url
+    transport = Sending(SimpleNamespace(url=url), ca)
     name, said = await failure(transport)
     assert name == "proxy_error"
     assert said.startswith("proxy cannot be reached: ")

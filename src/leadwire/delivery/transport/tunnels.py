@@ -70,7 +70,7 @@ class Proxy(NamedTuple):
             reason = "closed the connection"
         except asyncio.LimitOverrunError:
             reason = "does not speak HTTP"
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # of a host that can be none
             reason = f"cannot be reached: {error}"
         except asyncio.CancelledError:
             if writer:

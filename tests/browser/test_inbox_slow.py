@@ -224,3 +224,25 @@ async def test_two_hundred_acts_in_haste_are_of_the_one_shown(visit, door, works
     changed = await db.rows("SELECT id FROM conversation WHERE assigned_to IS NOT NULL OR snoozed_until IS NOT NULL")
     assert {row["id"] for row in changed} <= acted | {last}
     visit.complaints.clear()  # the browser's, of answers that refused
+
+
+async def test_an_answer_is_sent_once_though_nobody_heard_that_it_was(inbox, people, visit):  # noqa: F811
+    """What the server has kept, and the agent sends again, is the same answer; the same words later are another."""
+
+    async def lost(route):
+        await route.fetch()
+        await route.abort()
+
+    field = inbox.get_by_label("Answer", exact=True)
+    await opened(inbox, people, "ada")
+    await inbox.route("**/reply", lost)
+    await field.fill("Yes")
+    await field.press("Enter")
+    await expect(inbox.locator("#toast")).to_contain_text("No connection")
+    await inbox.unroute("**/reply")
+    for answers in (["Yes"], ["Yes", "Yes"]):
+        await field.fill("Yes")
+        await field.press("Enter")
+        await expect(field).to_have_value("")
+        assert await said(people["ada"]) == answers
+    visit.complaints.clear()  # the browser's, of the request that failed

@@ -6,7 +6,7 @@ import pytest
 
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime
-from leadwire.domain.conversations import reads
+from leadwire.domain.conversations import changes, reads
 from leadwire.domain.conversations.changes import end_and_snooze, inbox
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.infrastructure import clock
@@ -59,6 +59,18 @@ async def test_taking_over_from_the_bot_is_a_hand_over(workspace, visitor, opera
     assert code(refused) == "not_in_handoff"
     await inbox.claim(workspace, visitor.conversation, operators[0])
     assert (await reads.detail(workspace, visitor.conversation)).metadata.handoff.reason == "taken over by an operator"
+
+
+async def test_a_reply_that_is_sent_again_is_the_same_also_after_the_end(workspace, waiting, operators):  # noqa: F811
+    """Its answer was lost: the visitor read it twice, or the agent was told that it was not sent."""
+    talk, ada = waiting.conversation, operators[0]
+    said = await inbox.reply(workspace, talk, ada, "Hello", "1 0.5")
+    assert (await inbox.reply(workspace, talk, ada, "Hello", "1 0.5")).id == said.id
+    assert (await inbox.reply(workspace, talk, ada, "Hello", "2 0.5")).seq == said.seq + 1
+    await changes.end(workspace, talk, "agent")
+    assert (await inbox.reply(workspace, talk, ada, "Hello", "1 0.5")).id == said.id
+    with pytest.raises(Conflict):
+        await inbox.reply(workspace, talk, ada, "Hello", "3 0.5")
 
 
 async def test_a_reply_claims_and_is_an_agents_message(workspace, waiting, operators):  # noqa: F811

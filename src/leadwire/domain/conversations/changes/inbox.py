@@ -12,7 +12,7 @@ from typing import Final
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.schema import UserListed, has_role
-from leadwire.domain.conversations import changes, pubsub
+from leadwire.domain.conversations import changes, pubsub, reads
 from leadwire.domain.conversations.changes import seen
 from leadwire.domain.conversations.schema import MAX_TEXT, AlreadyEnded, ConversationNotFound, NewMessage, StoredMessage
 from leadwire.domain.conversations.table import ConversationNote, SavedReply
@@ -61,10 +61,15 @@ async def release(workspace: str, conversation_id: str, user_id: str) -> None:
         await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=None, at=None)
 
 
-async def reply(workspace: str, conversation_id: str, user_id: str, content: str) -> StoredMessage:
-    """Reply to the visitor; that claims a conversation nobody has. Raise as `claim`; Invalid."""
-    message = NewMessage(role="agent", content=_text(content), user_id=user_id)
+async def reply(workspace: str, conversation_id: str, user_id: str, content: str, once: str = "") -> StoredMessage:
+    """Reply to the visitor; that claims a conversation nobody has. Sent again under the same name `once`, it is the
+    same reply. Raise as `claim`; Invalid.
+    """
+    once = once[:_LONGEST_NAME]
+    message = NewMessage(role="agent", content=_text(content), user_id=user_id, client_message_id=once or None)
     async with locked(workspace, conversation_id) as (status, holder):
+        if once and (earlier := await reads.reply_to(workspace, conversation_id, once)):
+            return earlier[0]
         with_bot = "The bot has this conversation: claim it first."
         await check(workspace, status, holder, None, user_id, with_bot=with_bot)
         if holder is None:

@@ -81,9 +81,11 @@ async def live(context: PageContext) -> PageResponse:
 @action("/inbox/{conversation_id}/reply", role="agent", shown_on=inbox)
 async def reply(context: PageContext, conversation_id: str) -> None:
     """Answer; that takes a conversation nobody has. What was written for another one is not sent."""
-    if context.form.text("conversation") not in ("", conversation_id):
+    form = context.form
+    if form.text("conversation") not in ("", conversation_id):
         raise Conflict("This answer was written for another conversation. Nothing was sent.", code="other_conversation")
-    await changes.reply(context.workspace, conversation_id, context.me.user_id, context.form.raw("content"))
+    content, once = form.raw("content"), form.text("once")
+    await changes.reply(context.workspace, conversation_id, context.me.user_id, content, once)
 
 
 @action("/inbox/{conversation_id}/claim", role="agent", shown_on=inbox)

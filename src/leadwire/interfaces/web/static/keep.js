@@ -97,7 +97,15 @@ function keepDraft(field) {
   else sessionStorage.removeItem(draftKey(field));
 }
 
+// What is sent again, as its answer was lost, has the same name as before: the visitor reads it once.
+const names = new Map(); // by draft: the text, and its name until it is answered
+function onceOf(key, text) {
+  if (names.get(key)?.[0] !== text) names.set(key, [text, `${Date.now()} ${Math.random()}`]);
+  return names.get(key)[1];
+}
+
 function sentDraft(key, text) {
+  names.delete(key);
   if (sessionStorage.getItem(key) === text) sessionStorage.removeItem(key);
   for (const field of drafts()) if (draftKey(field) === key && field.value === text) field.value = "";
 }

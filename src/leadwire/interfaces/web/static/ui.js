@@ -100,6 +100,7 @@ addEventListener("submit", async (event) => {
   const answered = busy(button ?? form);
   const body = new URLSearchParams(new FormData(form, button)), draft = form.querySelector("[data-draft]");
   const said = draft && [draftKey(draft), draft.value];
+  if (said) body.set("once", onceOf(...said));
   if (said) toEnd(document.querySelector(".conversation"));
   if (form.getAttribute("method") !== "post") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
   else {

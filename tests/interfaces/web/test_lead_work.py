@@ -134,6 +134,23 @@ async def test_a_cell_is_edited_in_place_with_its_event(agent, workspace, three)
     assert [row["detail"] for row in details] == [f"custom_fields: {name}" for name in ("stage", "seats", "stage")]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+async def test_a_text_of_several_lines_is_edited_as_one(agent, workspace, three, end):
+    """A field of one line has no line ends: a browser drops them, and saving joined the lines."""
+    ada = three[0]
+    await leads.update(workspace, ada.id, LeadPatch(custom_fields={"stage": f"New{end}since May"}), unchanged={})
+    await agent.open("/leads")
+    shown = '<textarea name="value" rows="3" maxlength="1000">New\nsince May</textarea>'
+    assert shown in await agent.fill("/leads/columns", column="stage")
+    assert shown in await agent.open(f"/leads/{ada.id}")
+    version = (await reads.stored(workspace, ada.id)).version
+    sent = "New\r\nsince May"
+    await agent.fill(f"/leads/{ada.id}", version=str(version), key="stage", value=sent)
+    assert (await reads.stored(workspace, ada.id)).version == version
+    await agent.fill(f"/leads/{ada.id}/field", field="stage", was=sent, value=f"{sent}\r\nagain")
+    assert await fields_of(workspace, ada) == {"stage": "New\nsince May\nagain"}
+
+
 async def test_a_cell_that_somebody_else_has_changed_is_not_overwritten(agent, workspace, three):
     ada = three[0]
     await agent.open("/leads")

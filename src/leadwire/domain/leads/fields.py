@@ -7,10 +7,12 @@ from leadwire.infrastructure.errors import FieldError, Invalid
 
 
 def as_text(value: FieldValue | None) -> str:
-    """A custom field's value as a form has it."""
+    """A custom field's value as a form has it: a browser sends every end of a line in one way."""
     if value is None:
         return ""
-    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if not isinstance(value, str):
+        return msgspec.json.encode(value).decode()
+    return value.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def typed(text: str, present: FieldValue | None) -> FieldValue:

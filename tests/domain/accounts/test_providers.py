@@ -7,10 +7,10 @@ import pytest
 from leadwire.domain.accounts.domains import changes as domains
 from leadwire.domain.accounts.domains import reads as domain_reads
 from leadwire.domain.accounts.sso import changes as sso
-from leadwire.domain.accounts.sso import reads
+from leadwire.domain.accounts.sso import discovery, reads
 from leadwire.domain.accounts.sso.changes import sign_in
 from leadwire.domain.accounts.sso.faults import SignOnRefused
-from leadwire.domain.accounts.sso.tokens import Claims
+from leadwire.domain.accounts.sso.tokens import Claims, Header
 from leadwire.infrastructure import clock, db, preconditions
 from leadwire.infrastructure.errors import Conflict
 from tests.delivery.interleaved import overlapped
@@ -51,3 +51,10 @@ async def test_who_comes_while_a_group_loses_its_role_does_not_get_it(workspace)
 
     await overlapped(partial(sso.configure, workspace, made, sso.Setup(roles={"board": "admin"})), come)
     assert await db.value("SELECT count(*) FROM user_account") == 0
+
+
+async def test_a_provider_that_says_other_addresses_each_time_is_not_remembered_for_ever(database):
+    for number in range(2 * discovery._MOST):
+        with pytest.raises(SignOnRefused):
+            await discovery.key_for(Header("RS256"), f"https://127.0.0.1/keys?{number}#")
+    assert len(discovery._locks) <= discovery._MOST

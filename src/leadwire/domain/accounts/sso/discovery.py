@@ -24,7 +24,7 @@ _OK: Final = 200
 _HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "Leadwire"}
 _HOLDS: Final = 600.0  # seconds that what a provider publishes is used
 _AGAIN: Final = 60.0  # seconds until its keys are fetched once more for one that is not among them
-_MOST: Final = 200  # providers whose configuration is kept
+_MOST: Final = 200  # addresses of each of which something is kept
 
 
 class Metadata(Struct, frozen=True):
@@ -70,7 +70,9 @@ async def key_for(header: Header, jwks_uri: str) -> Jwk:
 
     Raise SignOnRefused.
     """
-    async with _locks.setdefault(jwks_uri, asyncio.Lock()):
+    if jwks_uri not in _locks:
+        _keep(_locks, jwks_uri, asyncio.Lock())
+    async with _locks[jwks_uri]:
         now = clock.now().timestamp()
         published, at = _published.get(jwks_uri, ([], 0.0))
         fitting = [key for key in published if key.fits(header)]

@@ -4,7 +4,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
+from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.mail import changes as mail
 from leadwire.domain.privacy import erasure
 from leadwire.domain.views import changes as views
 from leadwire.infrastructure import db
@@ -43,6 +46,16 @@ async def test_a_view_that_looks_for_the_address_goes_with_the_person(workspace,
         lead = await make.lead(workspace, bot, email=email, phone="+15550100")
         await erasure.erase_lead(workspace, lead.id)
     assert [row["name"] for row in await db.rows("SELECT name FROM lead_view ORDER BY name")] == ["", "other"]
+
+
+async def test_what_names_the_address_that_they_had_before_goes_too(workspace, bot, mailing):
+    lead = await make.lead(workspace, bot, email="former@example.com")
+    user = await make.user(workspace)
+    await views.save(workspace, user, "one", urlencode({"q": "former@example.com"}), [])
+    await mail.suppress(workspace, "former@example.com", "550 5.1.1 former@example.com is unknown")
+    await leads.update(workspace, lead.id, LeadPatch(email="present@example.com"), unchanged={})
+    await erasure.erase_lead(workspace, lead.id)
+    assert [name for name, rows in (await make.stored()).items() if "former" in "".join(rows)] == []
 
 
 @pytest.mark.parametrize("typed", ["Ada@xn--bcher-kva.example", "ada@BÜCHER.example", "ada@bu\u0308cher.example"])

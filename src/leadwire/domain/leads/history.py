@@ -29,6 +29,12 @@ async def of(workspace: str, lead_id: str) -> list[LeadEvent]:
     ]
 
 
+async def ways(workspace: str, lead_id: str) -> list[str]:
+    """The e-mail addresses and phone numbers that a lead had before, as its latest events tell."""
+    changes = [change for event in await of(workspace, lead_id) for change in event.changes]
+    return [change["was"] for change in changes if change["name"] in ("email", "phone") and change["was"]]
+
+
 def _changes(event: StoredEvent) -> list[dict[str, Any]]:
     if not event.body:
         return []

@@ -12,7 +12,7 @@ class Mail(Table, db=DB, tablename="mail"):
 
     declared = Declared(
         refers="user_account", sealed="data", hidden="due_at", said=True,
-        person="recipient = :address OR about = ANY(:conversations)", listed="mails", order="created_at, id",
+        person="recipient = ANY(:addresses) OR about = ANY(:conversations)", listed="mails", order="created_at, id",
         ends="state = 'sent' AND finished_at < now() - interval '7 days'"
         " OR state = 'dead' AND finished_at < now() - :retention_days * interval '1 day'",
     )  # fmt: skip
@@ -35,7 +35,7 @@ class Mail(Table, db=DB, tablename="mail"):
 class MailSuppression(Table, db=DB, tablename="mail_suppression"):
     """An address that mail was refused for."""
 
-    declared = Declared(person="address = :address", listed="mails", order="address")
+    declared = Declared(person="address = ANY(:addresses)", listed="mails", order="address")
     workspace_id = Text(primary_key=True)  # with address
     address = Text()
     reason = Text()  # what the mail server said

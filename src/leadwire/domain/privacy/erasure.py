@@ -3,7 +3,7 @@
 from leadwire.delivery.erase import erase_events
 from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
-from leadwire.domain.leads import reads
+from leadwire.domain.leads import history, reads
 from leadwire.domain.leads.schema import LeadDeleted
 from leadwire.domain.privacy import person_rows
 from leadwire.domain.privacy.person_rows import Person
@@ -26,11 +26,12 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
         stored = await reads.stored(workspace, lead_id, lock=True)
         if if_match is not None and stored.version not in if_match:
             raise PreconditionFailed("The lead has changed since you read it.")
+        ways = [stored.lead.email, stored.lead.phone, *await history.ways(workspace, lead_id)]  # in events, so far
         conversation_ids = await conversations.erase(workspace, stored.lead)
         await erase_events(lead_id, conversation_ids)
-        address = (stored.lead.email or "").lower()
-        await person_rows.erase(Person(workspace, lead_id, conversation_ids, address))
-        await views.erase(workspace, stored.lead.email, stored.lead.phone)
+        addresses = [way.lower() for way in ways if way]
+        await person_rows.erase(Person(workspace, lead_id, conversation_ids, addresses))
+        await views.erase(workspace, *ways)
         await leads.delete(workspace, stored.lead)
     return LeadDeleted(lead_id)
 

@@ -103,4 +103,4 @@ async def _listed(name: str, workspace: str, lead_id: str) -> AsyncIterator[Row]
 
 async def _person(workspace: str, lead_id: str) -> Person:
     ids = [row["id"] for row in await _CONVERSATION_IDS.rows(workspace=workspace, id=lead_id)]
-    return Person(workspace, lead_id, ids, ((await lead(workspace, lead_id))["email"] or "").lower())
+    return Person(workspace, lead_id, ids, [((await lead(workspace, lead_id))["email"] or "").lower()])

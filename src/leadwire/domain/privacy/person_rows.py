@@ -18,12 +18,12 @@ _ORDER: Final = ("messages", "notes", "scores", "visits", "blocks")
 
 
 class Person(Struct, frozen=True):
-    """Somebody, by what names them in rows of a workspace; the e-mail address in lower case."""
+    """Somebody, by what names them in rows of a workspace; e-mail addresses in lower case."""
 
     workspace: str
     lead: str | None = None
     conversations: Sequence[str] = ()
-    address: str = ""
+    addresses: Sequence[str] = ()
 
     async def run(self, statement: Statement) -> list[db.Row]:
         """Run a statement that names some of these."""

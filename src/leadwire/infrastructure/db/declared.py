@@ -55,7 +55,7 @@ class Declared(Struct, frozen=True, kw_only=True):
     keyed: bool = False  # its rows mean nothing where LEADWIRE_SECRET_KEY is another
     # What becomes of them.
     cascades: bool | None = None  # the database deletes rows with what they belong to; None: all but a workspace's
-    person: str = ""  # the condition for rows about a person, by `:lead`, `:conversations` and `:address`
+    person: str = ""  # the condition for rows about a person, by `:lead`, `:conversations` and `:addresses`
     blank: Mapping[str, str] = {}  # what an erasure makes of columns of these rows; without any, they are deleted
     said: bool = False  # they repeat what was said, and go also where that alone is removed
     listed: str = ""  # the list of these rows in a person's copy, if they are no part

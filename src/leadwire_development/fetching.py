@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT: Final = 40.0  # seconds, more than a fetch may wait
 _WAIT: Final = 20.0  # seconds
+_AT_ONCE: Final = 1  # delivery: the time of all that are handed out runs while the receiver has the first
 _PATH: Final = "/receiver/v1"
 _NEEDS: Final = "--pull needs an address such as http://127.0.0.1:8000"
 _ANSWER_WITHIN: Final = 29.0  # seconds, less than a delivery may take
@@ -81,7 +82,7 @@ class Remote:
     async def fetch(self) -> "Batch":
         from leadwire.domain.webhooks.receivers import Batch
 
-        return msgspec.convert(await self._ask("fetch", None), Batch)
+        return msgspec.convert(await self._ask(f"fetch?limit={_AT_ONCE}", None), Batch)
 
     async def acknowledge(self, lease: str, webhook_id: str) -> bool:
         return not (await self._ask("acknowledge", {"lease": lease, "ids": [webhook_id]}))["late"]
@@ -118,7 +119,7 @@ class Local:
 
         with _away():
             await receivers.wait(self._asking, _WAIT, asyncio.Future(), lambda: False)
-            return await receivers.fetch(self._asking, 10)
+            return await receivers.fetch(self._asking, _AT_ONCE)
 
     async def acknowledge(self, lease: str, webhook_id: str) -> bool:
         from leadwire.domain.webhooks import receivers

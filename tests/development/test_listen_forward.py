@@ -81,6 +81,18 @@ async def test_what_the_program_refuses_is_tried_again(workspace, bot, wire, rec
     assert await states() == {"waiting": 1}
 
 
+async def test_what_a_slow_program_has_not_come_to_is_in_nobodys_hands(workspace, bot, wire, receiver, forwarding):
+    """Else its time to be acknowledged is over before the program has it."""
+    receiver.hang()
+    process = forwarding("--event", "lead.created")
+    await lines(process, 1)
+    for _ in range(2):
+        await make.somebody(workspace, bot)
+    await wire.relay()
+    await receiver.received(1)
+    assert await states() == {"queued": 1, "waiting": 1}
+
+
 async def test_only_the_kinds_that_are_wanted(workspace, bot, wire, receiver, forwarding):
     process = forwarding("--event", "lead.updated")
     await lines(process, 1)

@@ -90,3 +90,21 @@ async def test_a_picked_reply_comes_behind_what_is_half_written(inbox, workspace
     await inbox.get_by_role("link", name="Hello", exact=True).click()
     await expect(answer).to_have_value("Good morning.\nHow can I help?")
     await expect(answer).to_be_focused()
+
+
+async def test_what_was_read_without_a_connection_is_told_later(inbox, visit, visitor):  # noqa: F811
+    """It was told once: the conversation stayed unread, and its visitor unseen, until somebody wrote again."""
+    lost = asyncio.Event()
+
+    async def lose(route):
+        await route.abort()
+        lost.set()
+
+    await inbox.route("**/seen", lose)
+    await inbox.locator("a.thread").click()
+    await lost.wait()
+    await expect(inbox.locator("a.thread")).to_have_attribute("data-unread", "1")
+    await inbox.unroute("**/seen")
+    await inbox.evaluate("dispatchEvent(new Event('focus'))")
+    await expect(inbox.locator("a.thread")).to_have_attribute("data-unread", "0")
+    visit.complaints.clear()  # the browser's, of the request that failed

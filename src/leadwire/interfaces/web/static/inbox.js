@@ -91,7 +91,7 @@ function noteRead() {
   const { seq, read } = lines.dataset, now = `${conversation()} ${seq} ${read}`;
   if (Number(seq) <= Number(read) || now === posted) return;
   posted = now;
-  post(`/inbox/${conversation()}/seen`, { seq });
+  post(`/inbox/${conversation()}/seen`, { seq }).then((answer) => { if (!answer?.ok) posted = ""; }); // told again
 }
 
 function tellNewer() {

@@ -110,8 +110,7 @@ addEventListener("paste", ({ target, clipboardData }) => {
   const { maxLength, value, selectionStart, selectionEnd } = target;
   const length = value?.length - (selectionEnd - selectionStart) + clipboardData.getData("text").length;
   if (maxLength > 0 && length > maxLength) {
-    const told = `At most ${maxLength.toLocaleString("en")} characters. The end of what you pasted is missing.`;
-    dispatchEvent(new CustomEvent("toast", { detail: told }));
+    toast(`At most ${maxLength.toLocaleString("en")} characters. The end of what you pasted is missing.`);
   }
 });
 

@@ -1,4 +1,4 @@
-// What stays as it is while a part of the page is swapped: the focus, the scrolling, the selection, what is half-written.
+// What all scripts use, and what stays while a part of the page is swapped: focus, scrolling, selection, what is half-written.
 
 // The address whose page is shown, or is being fetched.
 const place = () => location.pathname + location.search;
@@ -10,6 +10,14 @@ function goTo(url) {
 
 // A form has its fields as properties: one that is called `action`, `id` or `remove` would hide the form's own.
 const addressOf = (form) => form?.getAttribute("action") || location.pathname;
+
+function toast(text, seconds = 2.6) {
+  const box = document.querySelector("#toast");
+  if (!box) return;
+  box.textContent = text;
+  clearTimeout(toast.timer);
+  toast.timer = setTimeout(() => (box.textContent = ""), seconds * 1000);
+}
 
 function heldFocus() {
   const focus = document.activeElement, caret = focus?.selectionStart;

@@ -32,5 +32,5 @@ addEventListener("submit", (event) => {
   if (!id || !chosen() || id === chosen()) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  dispatchEvent(new CustomEvent("toast", { detail: "Another conversation is open now. Nothing was done." }));
+  toast("Another conversation is open now. Nothing was done.");
 }, true);

@@ -2,16 +2,6 @@
 const policy = globalThis.trustedTypes?.createPolicy("ui", { createHTML: (text) => text });
 const parse = (text) => new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
 
-function toast(text, seconds = 2.6) {
-  const box = document.querySelector("#toast");
-  if (!box) return;
-  box.textContent = text;
-  clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => (box.textContent = ""), seconds * 1000);
-}
-
-addEventListener("toast", ({ detail }) => toast(detail));
-
 // ---- swapping: ask for the whole page, take over the named parts
 
 let latest = 0, loading = 0; // what a person asked for last; how much is under way
@@ -86,20 +76,24 @@ async function swap(parts, next, options) {
 }
 
 // What was pressed looks so at once, until the answer is here; what leads to a page of its own or a file, for a while.
-function busy(pressed) {
+// So long a form is not sent again as it is: Enter pressed twice is one answer to a visitor, one key, one invitation.
+const sending = new WeakMap();
+function busy(pressed, form = pressed, sent = "") {
   pressed.setAttribute("aria-busy", "true");
-  return () => pressed.removeAttribute("aria-busy");
+  sending.set(form, sent);
+  return () => { pressed.removeAttribute("aria-busy"); if (sending.get(form) === sent) sending.delete(form); };
 }
-const leave = (pressed) => { setTimeout(busy(pressed), 4000); };
+const leave = (...pressed) => { setTimeout(busy(...pressed), 4000); };
 
 addEventListener("submit", async (event) => {
   const form = event.target, selectors = form.dataset.update, button = event.submitter;
   if (event.defaultPrevented || form.getAttribute("method") === "dialog") return;
-  if (!selectors || button?.hasAttribute("formaction")) return leave(button ?? form);
+  const body = new URLSearchParams(new FormData(form, button)), sent = `${button?.getAttribute("formaction")} ${body}`;
+  if (sending.get(form) === sent) return event.preventDefault();
+  if (!selectors || button?.hasAttribute("formaction")) return leave(button ?? form, form, sent);
   event.preventDefault();
-  const answered = busy(button ?? form);
-  const body = new URLSearchParams(new FormData(form, button)), draft = form.querySelector("[data-draft]");
-  const said = draft && [draftKey(draft), draft.value];
+  const answered = busy(button ?? form, form, sent);
+  const draft = form.querySelector("[data-draft]"), said = draft && [draftKey(draft), draft.value];
   if (said) body.set("once", onceOf(...said));
   if (said) toEnd(document.querySelector(".conversation"));
   if (form.getAttribute("method") !== "post") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);

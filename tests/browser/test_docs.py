@@ -4,6 +4,7 @@ from playwright.async_api import expect
 
 from tests import make
 from tests.browser import still
+from tests.browser.desk import COMPOSE
 
 
 async def test_a_reader_searches_and_tries_an_operation(visit, door, workspace, bot, api_key):
@@ -12,6 +13,7 @@ async def test_a_reader_searches_and_tries_an_operation(visit, door, workspace, 
     await page.goto(f"{door}/docs")
     await page.keyboard.press("/")
     await page.keyboard.type("retrieve a lead")
+    assert await page.evaluate(COMPOSE)
     await page.get_by_role("link", name="Retrieve a lead API reference").click()
     await expect(page).to_have_url(f"{door}/docs/reference#show_lead")
 

@@ -15,7 +15,7 @@ from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web.faces import nickname
 from tests import jobs
 from tests.browser.conftest import visiting
-from tests.browser.desk import signed_in
+from tests.browser.desk import COMPOSE, signed_in
 from tests.domain.bots.conftest import Visitor, live  # noqa: F401 - a fixture
 
 RECORDER = """
@@ -100,6 +100,7 @@ async def answered(agent, visitor):
     await agent.keyboard.press("r")
     await agent.keyboard.type("/hel")
     await expect(agent.locator("#choices [role=option]", has_text="Hello")).to_be_visible()
+    assert await agent.evaluate(COMPOSE)
     await agent.keyboard.press("Enter")
     answer = agent.get_by_label("Answer", exact=True)
     await expect(answer).to_have_value("Hello, how can I help?")

@@ -9,6 +9,7 @@ from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.infrastructure import db
 from tests import jobs, make
+from tests.browser.desk import COMPOSE
 
 
 @pytest.fixture
@@ -53,6 +54,7 @@ async def test_the_command_menu_leads_to_screens_and_people(page, people):
     await expect(page).to_have_title(title)
     await page.get_by_role("link", name="Search").click()
     await page.keyboard.type("api k")
+    assert await page.evaluate(COMPOSE)
     await page.keyboard.press("Enter")
     await expect(page).to_have_title("API keys · Leadwire")
     await page.keyboard.press("Control+k")

@@ -51,7 +51,7 @@ async function search() {
 field.onfocus = learn;
 field.oninput = search;
 field.onkeydown = (event) => {
-  if (event.key === "Enter") { event.preventDefault(); $("a", found)?.click(); }
+  if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); $("a", found)?.click(); }
   if (event.key === "Escape") { field.value = ""; search(); }
 };
 found.onclick = () => (found.hidden = true);

@@ -50,7 +50,7 @@ function mark(step) {
 addEventListener("input", ({ target }) => { if (target.matches?.("#answer textarea, #notes textarea")) showMenu(target); });
 addEventListener("focusout", () => { menu.hidden = true; });
 addEventListener("keydown", (event) => {
-  if (menu.hidden || event.target !== field) return;
+  if (menu.hidden || event.target !== field || event.isComposing) return;
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step) mark(step);
   else if (event.key === "Enter" || event.key === "Tab") { menu.hidden = true; picks[at].pick(); }

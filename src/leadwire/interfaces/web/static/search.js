@@ -34,7 +34,7 @@ menu?.addEventListener("input", narrow);
 menu?.addEventListener("click", (event) => { if (event.target === menu) menu.close(); });
 menu?.addEventListener("keydown", (event) => {
   const screen = menu.querySelector(".go li:not([hidden]) a");
-  if (event.key === "Enter" && event.target === field && field.value.trim() && screen) {
+  if (event.key === "Enter" && !event.isComposing && event.target === field && field.value.trim() && screen) {
     event.preventDefault();
     screen.click();
   }

@@ -1,6 +1,7 @@
 """`leadwire doctor` tells whether work succeeds, where every server answers."""
 
 import asyncio
+import inspect
 import json
 import socket
 
@@ -9,9 +10,9 @@ import pytest
 from redis.asyncio import Redis
 
 from leadwire.domain.search import reads
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import sql
-from leadwire.interfaces.cli.checks import _own, work
+from leadwire.interfaces.cli.checks import _Examination, _own, work
 from leadwire_development.embedded import Services
 from tests.flows.commands import COMMAND, environment
 from tests.interfaces.cli.conftest import examined
@@ -110,3 +111,14 @@ def test_servers_that_take_a_connection_and_say_nothing_are_findings_like_any_ot
     assert code == 1
     assert {found[about]["says"] for about in ("PostgreSQL answers", "Redis answers")} == {"not finished in 3 s"}
     assert found["lease"]["level"] == "ok"
+
+
+async def test_nothing_is_complained_of_where_a_check_never_had_its_turn() -> None:
+    """Python would, on stderr, of what was never awaited."""
+    examination = _Examination(settings.get(), 1)
+    examination._turns, check = asyncio.Semaphore(0), work.age()
+    (task,) = examination._in_turn({"age of transactions": check})
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert inspect.getcoroutinestate(check) == inspect.CORO_CLOSED

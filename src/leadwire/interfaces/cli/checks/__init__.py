@@ -115,8 +115,11 @@ class _Examination:
 
     def _in_turn(self, checks: Mapping[str, _Check]) -> "list[asyncio.Task[list[Finding]]]":
         async def turn(check: _Check) -> Finding | list[Finding]:
-            async with self._turns:
-                return await check
+            try:
+                async with self._turns:
+                    return await check
+            finally:
+                check.close()  # its turn may never have come
 
         return [self._start(about, turn(check)) for about, check in checks.items()]
 

@@ -7,6 +7,7 @@ import resource
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 from leadwire.delivery import epochs, feed
 from leadwire.delivery.streams import installation
@@ -16,6 +17,8 @@ from leadwire.infrastructure.serving import connections
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import tracing
 from leadwire.infrastructure.telemetry.health import Health, serve_health
+
+_OPEN_MAX: Final = 10_240  # what macOS takes at most where it says that there is no limit: setrlimit(2)
 
 
 async def run(
@@ -32,7 +35,8 @@ async def run(
     does this.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a POST that hangs keeps a socket, not a place
+    most = _OPEN_MAX if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))  # a POST that hangs keeps a socket, not a place
     stop, over = stop_event(), asyncio.Event()
     health.stopping, health.stuck = stop.is_set, loop.stuck
     tracing.start(settings.trace_share, name)

@@ -98,6 +98,15 @@ async def test_what_nobody_looks_at_is_not_known_and_unknown_conditions_are_left
 
 
 @pytest.mark.usefixtures("quiet")
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("text", ["nothing of ours", "[]", '{"at": "yesterday", "held": []}'])
+async def test_what_is_not_ours_in_redis_is_written_over(redis, text):
+    await redis.set(conditions._KEY, text)
+    assert await conditions.firing(redis) is None
+    await conditions.note(redis)
+    assert await conditions.firing(redis) == []
+
+
 async def test_the_observer_notes_what_it_has_found(redis, workspace):
     watching = Observer(redis, settings.get())
     await watching.update()

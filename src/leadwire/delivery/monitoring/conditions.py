@@ -97,11 +97,18 @@ class Noted(Struct):
     held: list[Held]
 
 
+async def _noted(redis: Redis) -> Noted | None:
+    """What was found last; None also where it is of another version, or not ours: Redis is no place to rely on."""
+    try:
+        return msgspec.json.decode(await redis.get(_KEY) or b"", type=Noted)
+    except msgspec.DecodeError:
+        return None
+
+
 async def note(redis: Redis) -> None:
     """Keep which conditions hold now. Raise what Redis raises."""
-    text = await redis.get(_KEY)
-    before = msgspec.json.decode(text, type=Noted).held if text else []
-    since = {(held.name, held.gauge, held.label): held.since for held in before}
+    before = await _noted(redis)
+    since = {(held.name, held.gauge, held.label): held.since for held in before.held} if before else {}
     now = time.time()
     held = [
         Held(condition.name, condition.gauge, label, value, since.get((condition.name, condition.gauge, label), now))
@@ -113,8 +120,7 @@ async def note(redis: Redis) -> None:
 
 async def firing(redis: Redis) -> list[Firing] | None:
     """Return what has held for long enough, pages first; None when no observer looks. Raise what Redis raises."""
-    text = await redis.get(_KEY)
-    noted = msgspec.json.decode(text, type=Noted) if text else None
+    noted = await _noted(redis)
     now = time.time()
     if noted is None or now - noted.at > _FRESH:
         return None

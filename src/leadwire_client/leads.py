@@ -1,5 +1,6 @@
 """`lw.leads`."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict, Unpack
 
@@ -82,10 +83,11 @@ class Leads(Resource[C]):
     ) -> Call[Lead]:
         """Change a lead; answers it as it is now. `if_match=lead` refuses to overwrite what you have not seen.
 
-        Raises NotFound, Invalid, Conflict (the e-mail address is another lead's), PreconditionFailed.
+        Raises NotFound, Invalid, Conflict (the e-mail address is another lead's), PreconditionFailed; ValueError for a
+        NaN or an infinity: JSON has none, and null in its place would clear the field.
         """
         headers = {"Content-Type": "application/json", **change_headers(idempotency_key, if_match)}
-        content = msgspec.json.encode(changes)
+        content = json.dumps(msgspec.to_builtins(changes), allow_nan=False).encode()
         return Call(method="PATCH", path=path_to("leads", lead_id), headers=headers, content=content, read=_tagged)
 
     @method

@@ -47,6 +47,8 @@ async def test_a_lead_from_list_to_deletion(api, workspace, bot):
     changed = await api.leads.update(lead.id, name="Grace", phone=None, custom_fields={"plan": None, "stage": "won"})
     assert (changed.name, changed.custom_fields) == ("Grace", {"seats": 3, "stage": "won"})
     assert changed.etag != lead.etag
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        await api.leads.update(lead.id, custom_fields={"seats": float("nan")})  # null would delete it
     assert (await api.leads.update(lead.id, name=None)).name is None
     assert (await api.leads.update(lead.id, custom_fields=None)).custom_fields == {}
     gone = await api.leads.delete(lead.id)

@@ -122,6 +122,7 @@ await lw.leads.update(lead.id, { score: 1 }, { ifMatch: lead }).catch(told);
 await lw.leads.get("lead_x").catch(told);
 await lw.leads.update(lead.id, { score: 1000 }).catch(told);
 await lw.leads.get("").catch(told);
+await lw.leads.update(lead.id, { custom_fields: { seats: NaN } }).catch(told);
 await lw.leads.update(lead.id, { score: 1000 }).catch((error) => say(error.message.split(" (request")[0]));
 say(await lw.leads.delete(LEAD));
 """
@@ -138,6 +139,7 @@ say(await lw.leads.delete(LEAD));
         ["LeadwireError", 412, "precondition_failed", []],
         ["LeadwireError", 404, "not_found", []],
         ["LeadwireError", 422, "validation_error", ["/score"]],
+        ["TypeError", 0, "", []],
         ["TypeError", 0, "", []],
         words.partition(" (request")[0],
         {"id": made[0].id, "deleted": True},

@@ -125,7 +125,7 @@ export class Connection {
     const request: RequestInit = {
       method,
       headers: { authorization: `Bearer ${this.#key}`, accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: JSON.stringify(body, finite) }),
     };
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error("timeout")), attempts.timeout(this.timeout));
@@ -145,6 +145,12 @@ export class Connection {
       signal?.removeEventListener("abort", stop);
     }
   }
+}
+
+/** JSON has no NaN and no infinity; `null`, which `JSON.stringify` makes of them, would clear a field. */
+function finite(_name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`JSON has no ${value}`);
+  return value;
 }
 
 /** The header that makes a change happen once. */

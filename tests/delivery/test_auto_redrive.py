@@ -6,6 +6,7 @@ import pytest
 
 from leadwire.delivery import auto_redrive, pull, redrive_job
 from leadwire.delivery.monitoring import ledger
+from leadwire.delivery.redrive_job import Criteria
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
@@ -403,3 +404,14 @@ async def test_a_receiver_that_fetches_is_back_once_it_acknowledges(workspace, b
             arrived += await puller.acknowledge(batch)
     assert await states() == {"delivered": 3}
     assert await balanced(wire) == []
+
+
+async def test_what_it_has_done_is_forgotten_with_the_attempts(workspace, bot, wire, receiver, db_clock):
+    made = await outage(workspace, bot, wire, receiver, db_clock, 1)
+    for state, days in (("finished", 32), ("finished", 29), ("cancelled", 32), ("running", 32)):
+        job_id = await redrive_job.create(Criteria(workspace, "evt", "evu", made, died_since=clock.now()), 1)
+        age = "updated_at = now() - $3 * interval '1 day'"
+        await db.rows(f"UPDATE redrive_job SET state = $2, {age} WHERE id = $1", job_id, state, days)
+    await jobs.run("redrive_job.delete")
+    rows = await db.rows("SELECT state FROM redrive_job ORDER BY id")
+    assert [row["state"] for row in rows] == ["finished", "cancelled", "running"]

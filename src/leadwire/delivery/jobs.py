@@ -13,8 +13,6 @@ from leadwire.infrastructure.jobs import Again, Claimed, chore, job
 _EVERY: Final = 0.2  # seconds between the steps of a redrive
 _IDLE: Final = 1.0  # seconds, where its rate allows nothing yet
 
-chore("redrive_job.delete")(redrive_job.delete_old)
-
 
 @job("redrive", at_once=4)
 async def take_on(job: Claimed) -> Again | None:

@@ -18,7 +18,6 @@ from leadwire.delivery.streams import push
 from leadwire.infrastructure import batches, db, ids, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
-from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import lists, named
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
@@ -27,7 +26,13 @@ JobState = Literal["running", "paused", "cancelled", "finished"]
 class RedriveJob(Table, db=DB, tablename="redrive_job"):
     """One job. It goes through its deliveries by event and endpoint, and has done all up to `after_*`."""
 
-    declared = Declared(line="redrive", imported=False)
+    # Those that nobody has started tell why attempts were made, as long as these are kept; one that somebody has
+    # cancelled, from when on dead letters are sent again by themselves (`auto_redrive.sql`).
+    declared = Declared(
+        line="redrive", imported=False,
+        ends="state IN ('finished', 'cancelled') AND died_since IS NULL AND updated_at < now() - interval '30 days'"
+        " OR state = 'finished' AND updated_at < now() - greatest(30, :retention_days) * interval '1 day'",
+    )  # fmt: skip
     id = Text(primary_key=True)
     workspace_id = Text()
     endpoint_id = Text(null=True, default=None)  # null: every endpoint of the workspace
@@ -120,11 +125,6 @@ async def create(criteria: Criteria, per_second: int) -> str:
         if total and criteria.named:  # at once; what cannot be done so is left to the background process
             await batches.undone([job_id], lambda named: _step(named[0]))
     return job_id
-
-
-@query()
-async def delete_old() -> None:
-    """Delete jobs that ended a month ago. Those that nobody has started tell why an attempt was made."""
 
 
 async def move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> bool:

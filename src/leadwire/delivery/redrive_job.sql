@@ -117,11 +117,6 @@ INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, 
 VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :outcomes, :first_number,
     :last_number, :died_since, :replay, :per_second, :state, :total, now() - interval '1 second', now(), now())
 
--- delete_old
--- Those that somebody has started.
-DELETE FROM redrive_job WHERE state IN ('finished', 'cancelled') AND died_since IS NULL
-  AND updated_at < now() - interval '30 days'
-
 -- move: a job takes a step, if it is in a state that this begins with
 UPDATE redrive_job SET state = :after, stepped_at = now(), updated_at = now()
 WHERE id = :id AND (:workspace::text IS NULL OR workspace_id = :workspace) AND state = ANY(:before)

@@ -86,6 +86,8 @@ async def test_a_note_stays_inside(workspace, waiting, operators):  # noqa: F811
     await inbox.note(workspace, waiting.conversation, operators[0], "A difficult one")
     notes = await reads.notes(workspace, waiting.conversation)
     assert [note["content"] for note in notes] == ["A difficult one"]
+    assert await inbox.note(workspace, waiting.conversation, operators[0], "A difficult one") == []  # sent again
+    assert len(await reads.notes(workspace, waiting.conversation)) == 1
     assert "difficult" not in str(await reads.detail(workspace, waiting.conversation))
     assert await make.kinds() == []
 

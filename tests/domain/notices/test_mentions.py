@@ -38,8 +38,8 @@ async def test_who_has_not_chosen_it_gets_none_and_sees_it_all_the_same(workspac
 
 
 async def test_one_person_sends_a_few_an_hour_and_is_seen_in_the_inbox_all_the_same(workspace, talk, operators):  # noqa: F811
-    sent = [await changes.note(workspace, talk, operators[0], "@agent1", "agent0@example.com") for _ in range(40)]
-    assert sent[:30] == [1] * 30
-    assert 0 in sent[30:]
+    notes = [f"@agent1 {number}" for number in range(40)]
+    sent = [await changes.note(workspace, talk, operators[0], note, "agent0@example.com") for note in notes]
+    assert sent == [1] * 30 + [0] * 10
     assert await db.value("SELECT count(*) FROM conversation_note") == 40
     assert await changes.note(workspace, talk, operators[1], "@agent0", "agent1@example.com") == 1

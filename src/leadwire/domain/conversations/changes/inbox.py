@@ -27,8 +27,8 @@ _MOST_TAGS: Final = 20  # of a conversation
 _LONGEST_TAG: Final = 40
 _MENTION: Final = re.compile(r"(?<![\w@])@([\w.+-]+(?:@[\w-]+(?:\.[\w-]+)+)?)")
 
-_LOCK, _ASSIGN, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _COUNT_REPLIES, _ADD_MENTION = named(
-    __file__, "lock assign responded give_back tag tags count_replies mention"
+_LOCK, _ASSIGN, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _COUNT_REPLIES, _ADD_MENTION, _SAYS_SO = named(
+    __file__, "lock assign responded give_back tag tags count_replies mention says_so"
 )
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
 _ADD_REPLY: Final = insert(*SavedReply.all_columns())
@@ -82,7 +82,8 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
 
 async def note(workspace: str, conversation_id: str, user_id: str, content: str) -> list[UserListed]:
     """Add a note for the other operators, at any time. Return those whom it mentions: by `@` and their address, or the
-    part of it before the `@`. Raise ConversationNotFound, Invalid.
+    part of it before the `@`. The last one, sent again by whom it is, is the same note. Raise ConversationNotFound,
+    Invalid.
     """
     content, now = _text(content), clock.now()
     names = {name.rstrip(".-").lower() for name in _MENTION.findall(content)}
@@ -90,6 +91,8 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
     mentioned = [person for person in people if {person.email.lower(), person.email.lower().partition("@")[0]} & names]
     others = [person for person in mentioned if person.id != user_id]
     async with locked(workspace, conversation_id):
+        if await _SAYS_SO.value(workspace=workspace, id=conversation_id, user_id=user_id, content=content):
+            return []
         await _ADD_NOTE.rows(
             id=ids.new("note"), workspace_id=workspace, conversation_id=conversation_id, user_id=user_id,
             content=content, created_at=now, mentions=[person.id for person in mentioned],

@@ -30,3 +30,7 @@ SELECT tags FROM conversation WHERE workspace_id = :workspace AND id = :id
 
 -- count_replies
 SELECT count(*) FROM saved_reply WHERE workspace_id = :workspace
+
+-- says_so: whether the last note is this one already
+SELECT user_id = :user_id AND content = :content FROM conversation_note
+WHERE workspace_id = :workspace AND conversation_id = :id ORDER BY created_at DESC, id DESC LIMIT 1

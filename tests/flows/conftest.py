@@ -33,6 +33,8 @@ async def settings(servers: Services, tablespace: str, request: pytest.FixtureRe
         DELIVERY_TIMEOUT="2",
     )
     admin = await asyncpg.connect(servers.database_url)
+    # A worker that has left the module may come back, for tests of it that another has given up.
+    await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
     await admin.execute(f"CREATE DATABASE {name} TABLESPACE {tablespace}")
     await admin.close()
     endpoint = ("endpoints", "create", "--url", "http://127.0.0.1:8080/", "--event", "lead.created", "--enable")

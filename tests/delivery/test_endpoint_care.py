@@ -35,17 +35,22 @@ async def test_a_rate_spreads_deliveries_out_without_using_up_attempts(workspace
     assert {row["attempts"] for row in await db.rows("SELECT attempts FROM every_delivery")} == {1}
 
 
+async def sent_after(wire, receiver, db_clock, *pauses):
+    """How many deliveries there are after a turn, some seconds each behind the one before."""
+    counts = []
+    for seconds in pauses:
+        await db_clock.forward(seconds)
+        await wire.turn()
+        counts.append(len(receiver.deliveries))
+    return counts
+
+
 async def test_a_rate_below_one_a_second_waits_for_its_turn(workspace, bot, wire, receiver, db_clock):
     made = await endpoint(workspace, receiver.url)
     await changes.configure(workspace, made.id, EndpointChange(rate_limit=6))
     for _ in range(2):
         await somebody(workspace, bot)
-    counts = []
-    for seconds in (0, 9, 1):
-        await db_clock.forward(seconds)
-        await wire.turn()
-        counts.append(len(receiver.deliveries))
-    assert counts == [1, 1, 2]
+    assert await sent_after(wire, receiver, db_clock, 0, 9, 1) == [1, 1, 2]
 
 
 async def test_a_rate_goes_on_when_the_clock_is_put_back(workspace, bot, wire, receiver, db_clock):
@@ -56,12 +61,7 @@ async def test_a_rate_goes_on_when_the_clock_is_put_back(workspace, bot, wire, r
     await db_clock.forward(-3600)
     for _ in range(2):
         await somebody(workspace, bot)
-    counts = []
-    for seconds in (0, 9, 1):
-        await db_clock.forward(seconds)
-        await wire.turn()
-        counts.append(len(receiver.deliveries))
-    assert counts == [2, 2, 3]
+    assert await sent_after(wire, receiver, db_clock, 0, 9, 1) == [2, 2, 3]
 
 
 async def test_own_headers_are_sent_and_kept_sealed(workspace, bot, wire, receiver):

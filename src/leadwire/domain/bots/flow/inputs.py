@@ -12,9 +12,9 @@ from msgspec import toml
 from leadwire.domain.bots.flow.nodes import Ask, Option, Scalar
 from leadwire.domain.leads import identity
 from leadwire.domain.leads.schema import LENGTHS
+from leadwire.infrastructure.unseen import UNSEEN
 
 _SPACE: Final = re.compile(r"\s+")
-_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,3}(?:[, '\u00a0\u202f][0-9]{3})+|[0-9]{1,15})(?:\.[0-9]{1,6})?")
 _HOST: Final = re.compile(
     r"(?=.{4,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{1,62}", re.IGNORECASE
@@ -38,7 +38,7 @@ _LANGUAGES: Final = toml.decode(
 
 def read(ask: Ask, text: str) -> Scalar:
     """What `text` says in answer to `ask`, in its normal form. Raise ValueError when it is no answer."""
-    text = _SPACE.sub(" ", _UNSEEN.sub(" ", text)).strip()
+    text = _SPACE.sub(" ", UNSEEN.sub(" ", text)).strip()
     longest = LENGTHS.get(ask.save_to or "", _LONGEST)
     if not text or len(text) > longest:
         raise ValueError("nothing to store, or too much")

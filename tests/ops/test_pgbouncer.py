@@ -34,7 +34,7 @@ KEEPS = version() >= (1, 21)
 pytestmark = [
     pytest.mark.flow,
     pytest.mark.skipif(not version(), reason="no PgBouncer here"),
-    pytest.mark.usefixtures("connected"),
+    pytest.mark.usefixtures("database"),  # the ledger has to balance
 ]
 
 

@@ -6,9 +6,10 @@ import pytest
 from leadwire.domain.bulk_changes import changes
 from leadwire.domain.bulk_changes import jobs as bulk_jobs
 from leadwire.domain.leads.reads import LeadSearch
+from leadwire.domain.listing import keyset
 from leadwire.domain.listing.queries import SearchQuery
 from leadwire.infrastructure import clock, db
-from tests import jobs, make
+from tests import jobs, make, statements
 
 
 async def _dies(*_):
@@ -27,6 +28,25 @@ async def test_nobody_else_is_erased_when_it_goes_on(workspace, bot, monkeypatch
     await jobs.make_due("bulk_change")
     await jobs.run("bulk_change")
     assert [row["id"] for row in await db.rows("SELECT id FROM lead")] == [other.id]
+
+
+async def test_nobody_is_left_out_for_a_lead_that_is_deleted_meanwhile(workspace, bot, monkeypatch):
+    """A step that looks at two leads goes on behind them, though the first of them is gone by then."""
+    monkeypatch.setattr(keyset, "LOOKED_AT", 2)
+    leads = [await make.lead(workspace, bot, email=f"{n}@example.com", name=name) for n, name in enumerate("AAZAA")]
+    first = True
+
+    async def deleted(sql, _):
+        nonlocal first
+        if "FROM lead " in sql and not first:
+            await db.rows("DELETE FROM lead WHERE id = $1", leads[-1].id)
+        first = first and "FROM lead " not in sql
+
+    wanted = LeadSearch(q="Z")
+    await changes.begin(workspace, await make.user(workspace, "admin"), "set", wanted, clock.iso(clock.now()), "a", "b")
+    with statements.before_each(deleted):
+        await jobs.run("bulk_change")
+    assert tuple(await db.row("SELECT state, done FROM bulk_change")) == ("finished", 1)
 
 
 class _FewerFilters(SearchQuery, frozen=True, kw_only=True):

@@ -93,18 +93,23 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
             values |= self.values(after)
             places = ", ".join(f":after_{column}::{kind}" for column, kind in self.key.items())
             ordered += f" AND ({', '.join(self.key)}) {'<' if self.descending else '>'} ({places})"
-        source = ordered = f"{ordered} {self.order}"
-        most, patterns = self.looked_at or LOOKED_AT, dict[str, Any]()
+        ordered = f"{ordered} {self.order}"
+        statement, patterns, stop = f"SELECT {self.columns} {ordered} LIMIT {limit + 1:d}", dict[str, Any](), None
         if words:  # they are compared with a bounded number of rows in the order of the list
             condition, patterns = self.sought(words)
-            source = f"FROM (SELECT * {ordered} LIMIT {most}) looked_at WHERE {condition} {self.order}"
-        rows = await sql(f"SELECT {self.columns} {source} LIMIT {limit + 1:d}").rows(**values, **patterns)
-        stopped = bool(words) and len(rows) <= limit
-        last = rows[limit - 1] if len(rows) > limit else None
-        if stopped:  # the last row that was looked at, where the search goes on
-            last = await sql(f"SELECT {', '.join(self.key)} {ordered} OFFSET {most - 1} LIMIT 1").row(**values)
-        items = [self.make(row) for row in rows[:limit]]
-        return Found(items, self.place(last) if last else None, stopped=stopped and last is not None)
+            most = self.looked_at or LOOKED_AT
+            # Where too few have them, the row that the search has come to is the last, marked. It is of the same
+            # statement: after a deletion it would be another, and what lies between would never be looked at.
+            statement = f"""WITH found AS (SELECT {self.columns}, false FROM (SELECT * {ordered} LIMIT {most}) looked_at
+                WHERE {condition} {self.order} LIMIT {limit + 1:d})
+            SELECT * FROM found UNION ALL SELECT * FROM (SELECT {self.columns}, true {ordered} OFFSET {most - 1}
+                LIMIT CASE WHEN (SELECT count(*) FROM found) > {limit:d} THEN 0 ELSE 1 END) looked_at"""
+        rows = await sql(statement).rows(**values, **patterns)
+        if words and rows and rows[-1][-1]:
+            stop = rows.pop()
+        last = rows[limit - 1] if len(rows) > limit else stop
+        items = [self.make(row[:-1] if words else row) for row in rows[:limit]]
+        return Found(items, self.place(last) if last else None, stopped=stop is not None)
 
     async def walk(self, workspace: str, query: object, after: str) -> AsyncIterator[list[T]]:
         """Yield all that match behind a row, some hundreds at a time. `after` has the values of the row's key, with a

@@ -44,7 +44,7 @@ class _Documents(Keyset[str], frozen=True, kw_only=True):
 
 
 _NEWEST: Final = _Documents(
-    make=lambda row: str(row["id"]),
+    make=lambda row: str(row[0]),
     table="search_document",
     columns="id, created_at",
     filters={

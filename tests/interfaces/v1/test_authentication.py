@@ -5,11 +5,12 @@ import itertools
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from leadwire.domain.accounts import changes, keys, reads
 from leadwire.domain.accounts.changes import workspaces as quotas
 from leadwire.domain.workspaces import changes as workspaces
-from leadwire.infrastructure import clock, db, ids, redis_pool
+from leadwire.infrastructure import clock, db, ids, redis_pool, settings
 from leadwire.infrastructure.errors import Invalid, NotFound
 from tests import make
 
@@ -174,6 +175,20 @@ async def test_a_rolled_key_ends_after_its_overlap(workspace, overlap):
         with clock.at(now + timedelta(seconds=seconds)):
             assert (await reads.caller(old, 100.0) is not None) == works
             assert (await reads.caller(new, 100.0)).scopes == {"leads:read"}
+
+
+@pytest.mark.parametrize(("life", "longest", "new"), [(30, 0, 30), (30, 7, 7), (None, 0, None), (None, 7, 7)])
+async def test_a_rolled_key_s_successor_lasts_as_long(workspace, monkeypatch, life, longest, new):
+    """Who let a key end, as a contractor's, has not been asked whether its successor is to last for ever."""
+    then, later = clock.now(), clock.ago(days=-10)
+    with clock.at(then):
+        key_id, _ = await changes.create_key(workspace, "name", expires_at=life and then + timedelta(days=life))
+    chosen = structs.replace(settings.get(), key_life_days=longest)
+    monkeypatch.setattr(settings, "get", lambda: chosen)
+    with clock.at(later):
+        successor, _ = await changes.roll_key(workspace, key_id, 3600)
+    ends = await db.value("SELECT expires_at FROM api_key WHERE id = $1", successor)
+    assert ends == (new and later + timedelta(days=new))
 
 
 @pytest.mark.parametrize("overlap", [-1, 1, 7200])

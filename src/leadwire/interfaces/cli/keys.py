@@ -58,7 +58,7 @@ async def list_(workspace: str | None) -> Result:
 @click.argument("key_id", metavar="ID")
 @click.option("--overlap", type=click.Choice(list(_OVERLAPS)), default="24h", show_default=True)
 async def roll(key_id: str, overlap: str) -> Result:
-    """Create a new key with the same scopes. The old key works until the overlap has passed."""
+    """Create a new key with the same scopes, for as long a time. The old key works until the overlap has passed."""
     async with audited("api_key.rolled", key_id, await _owner(key_id)) as entry:
         new_id, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
         entry.detail = f"key: {key_id} -> {new_id}; ends: {overlap}"

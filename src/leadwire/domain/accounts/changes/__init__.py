@@ -71,8 +71,8 @@ async def create_key(
 
 
 async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[str, str]:
-    """Replace a key by one with the same name, scopes and networks; the old one ends after `overlap` seconds, one of
-    `OVERLAPS`.
+    """Replace a key by one with the same name, scopes and networks, which lasts as long as the old one was to, if that
+    had an end; the old one ends after `overlap` seconds, one of `OVERLAPS`.
 
     Return the new key's id and text. Raise NotFound, also for a key that has ended; Invalid; QuotaExceeded.
     """
@@ -82,7 +82,8 @@ async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[st
         now = clock.now()
         missing, end = NotFound(f"There is no API key {key_id} in use."), now + timedelta(seconds=overlap)
         old = await _END_KEY_LATER.one(missing, workspace=workspace, id=key_id, end=end, now=now)
-        return await create_key(old["workspace_id"], old["name"], old["scopes"], networks=old["networks"])
+        ends = min(filter(None, (old["life"] and now + old["life"], key_end(None))), default=None)
+        return await create_key(old["workspace_id"], old["name"], old["scopes"], ends, old["networks"])
 
 
 async def set_key_networks(

@@ -8,8 +8,9 @@ id = :id AND (:workspace::text IS NULL OR workspace_id = :workspace)
 SELECT count(*) FROM api_key WHERE workspace_id = :workspace AND {in_use}
 
 -- end_key_later
-UPDATE api_key SET expires_at = least(expires_at, :end::timestamptz) WHERE {mine} AND {in_use}
-RETURNING workspace_id, name, scopes, networks
+UPDATE api_key SET expires_at = least(expires_at, :end::timestamptz)
+FROM (SELECT id AS old, expires_at - created_at AS life FROM api_key WHERE {mine} AND {in_use} FOR UPDATE) before
+WHERE id = old RETURNING workspace_id, name, scopes, networks, life
 
 -- set_networks
 UPDATE api_key SET networks = :networks FROM (SELECT id, networks FROM api_key WHERE {mine} AND {in_use} FOR UPDATE) before

@@ -104,10 +104,11 @@ async def test_an_admin_exports_the_whole_log(admin, agent, workspace):
     assert (await agent.post("/audit/export", data={"form_token": agent.token})).status_code == 403
 
 
-async def test_a_download_ends_with_its_session(admin, monkeypatch):
+@pytest.mark.parametrize("end", ["DELETE FROM user_session", "UPDATE user_account SET role = 'agent'"])
+async def test_a_download_ends_with_its_session_and_with_the_right_to_it(admin, monkeypatch, end):
     async def lines(_):
         yield b"1\n"
-        await db.rows("DELETE FROM user_session")
+        await db.rows(end)
         yield b"2\n"
 
     monkeypatch.setattr(sessions, "CHECKED_EVERY", 0.0)

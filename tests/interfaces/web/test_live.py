@@ -2,6 +2,7 @@
 
 import pytest
 
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import NotFound
@@ -11,8 +12,8 @@ CHANGED, DONE = b"event: changed\ndata:\n\n", b"event: done\ndata:\n\n"
 
 
 @pytest.fixture
-async def session(agent):
-    return await db.value("SELECT id FROM user_session")
+async def me(agent):
+    return await sessions.person(agent.cookies["leadwire"], agent.address)
 
 
 async def never():
@@ -20,11 +21,11 @@ async def never():
 
 
 @pytest.fixture(params=["inbox", "delivery"])
-def opened(request, workspace, session):
+def opened(request, workspace, me):
     """Opens one more stream of the session."""
     if request.param == "inbox":
-        return lambda: live_updates._listen((workspace, ""), session, "", inbox=True)
-    return lambda: live_updates._poll(never, session)
+        return lambda: live_updates._listen((workspace, ""), me, "", inbox=True)
+    return lambda: live_updates._poll(never, me)
 
 
 async def test_a_session_has_twelve_streams(opened):
@@ -40,9 +41,12 @@ async def test_a_session_has_twelve_streams(opened):
     await again.aclose()
 
 
-@pytest.mark.parametrize("end", ["DELETE FROM user_session", "DELETE FROM user_account"])
-async def test_nothing_is_told_after_the_session_has_ended(workspace, session, end):
-    stream = live_updates._listen((workspace, ""), session, "", inbox=True)
+_DEMOTED = "UPDATE user_account SET role = 'viewer'"
+
+
+@pytest.mark.parametrize("end", ["DELETE FROM user_session", "DELETE FROM user_account", _DEMOTED])
+async def test_nothing_is_told_after_the_session_has_ended(workspace, me, end):
+    stream = live_updates._listen((workspace, ""), me, "", inbox=True)
     await anext(stream)
     hub.wake_all()
     assert await anext(stream) == CHANGED
@@ -52,13 +56,13 @@ async def test_nothing_is_told_after_the_session_has_ended(workspace, session, e
         await anext(stream)
 
 
-async def test_a_followed_delivery_ends_with_the_session(session):
+async def test_a_followed_delivery_ends_with_the_session(me):
     looks = iter(range(10))
 
     async def look():
         return next(looks), False
 
-    stream = live_updates._poll(look, session)
+    stream = live_updates._poll(look, me)
     assert await anext(stream) == CHANGED
     await db.rows("UPDATE user_session SET seen_at = seen_at - interval '1 day'")
     await anext(stream)  # the rest of this look
@@ -66,7 +70,7 @@ async def test_a_followed_delivery_ends_with_the_session(session):
         await anext(stream)
 
 
-async def test_a_stream_of_what_is_gone_ends_and_is_no_fault_of_ours(session):
+async def test_a_stream_of_what_is_gone_ends_and_is_no_fault_of_ours(me):
     looks = iter([1, 2])
 
     async def look():
@@ -74,7 +78,7 @@ async def test_a_stream_of_what_is_gone_ends_and_is_no_fault_of_ours(session):
             raise NotFound("There is no such endpoint.")
         return now, False
 
-    assert [told async for told in live_updates._poll(look, session) if told == CHANGED] == [CHANGED]
+    assert [told async for told in live_updates._poll(look, me) if told == CHANGED] == [CHANGED]
     assert not live_updates._open
 
 

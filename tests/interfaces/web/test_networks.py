@@ -49,13 +49,13 @@ async def test_people_elsewhere_are_refused_with_and_without_a_session(admin, wo
 
 
 async def test_an_open_page_ends_when_its_session_is_elsewhere(admin, workspace):
-    session = await db.value("SELECT id FROM user_session")
+    me = await sessions.person(admin.cookies["leadwire"], admin.address)
     await db.rows("UPDATE user_session SET address = $1", HOME)
-    assert await sessions.is_active(session)
+    assert await sessions.is_active(me)
     await workspaces.set_networks(workspace, [f"{OFFICE}/32"], OFFICE)
-    assert not await sessions.is_active(session)
+    assert not await sessions.is_active(me)
     await db.rows("UPDATE user_session SET address = $1", OFFICE)
-    assert await sessions.is_active(session)
+    assert await sessions.is_active(me)
 
 
 @pytest.mark.parametrize("given", ["198.51.101.0/24", "2001:db8::/32"])

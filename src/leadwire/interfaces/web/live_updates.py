@@ -9,6 +9,7 @@ from typing import Any, Final
 from litestar import Response
 from litestar.response import Stream
 
+from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.pubsub import hub
@@ -36,31 +37,31 @@ Seen = tuple[Hashable, bool]
 Look = Callable[[], Awaitable[Seen]]
 
 
-def stream(look: Look, session_id: str) -> Response[Any]:
+def stream(look: Look, me: Person) -> Response[Any]:
     """Send `changed` each time the first value that `look` returns differs, and `done` once the second is true.
 
-    Every stream ends with its session. One more than `_STREAMS` is `done` at once.
+    Every stream ends with its session, and when its person may do less. One more than `_STREAMS` is `done` at once.
     """
-    return Stream(_poll(look, session_id), headers=_HEADERS, media_type=_KIND)
+    return Stream(_poll(look, me), headers=_HEADERS, media_type=_KIND)
 
 
-def conversation_events(workspace: str, session_id: str, user_id: str, looks_at: str) -> Response[Any]:
-    """Send `changed` when anything happens in a conversation of the workspace, at most three times a second, and
-    `typing` with a conversation where the visitor types. While it is open, the session's user counts as present, and as
-    looking at the conversation `looks_at`.
+def conversation_events(me: Person, looks_at: str) -> Response[Any]:
+    """Send `changed` when anything happens in a conversation of their workspace, at most three times a second, and
+    `typing` with a conversation where the visitor types. While it is open, they count as present, and as looking at the
+    conversation `looks_at`.
     """
-    return Stream(_listen((workspace, looks_at), session_id, user_id, inbox=True), headers=_HEADERS, media_type=_KIND)
+    return Stream(_listen((me.workspace, looks_at), me, me.user_id, inbox=True), headers=_HEADERS, media_type=_KIND)
 
 
-def draft_events(draft: pubsub.Place, session_id: str, user_id: str) -> Response[Any]:
-    """Send `changed` when a draft has changed, or who has it open. While it is open, the user has, if any."""
-    return Stream(_listen(draft, session_id, user_id, inbox=False), headers=_HEADERS, media_type=_KIND)
+def draft_events(draft: pubsub.Place, me: Person, *, edits: bool) -> Response[Any]:
+    """Send `changed` when a draft has changed, or who has it open. While it is open, who `edits` has."""
+    return Stream(_listen(draft, me, me.user_id if edits else "", inbox=False), headers=_HEADERS, media_type=_KIND)
 
 
-async def _listen(channel: pubsub.Place, session_id: str, user_id: str, *, inbox: bool) -> AsyncIterator[bytes]:
+async def _listen(channel: pubsub.Place, me: Person, user_id: str, *, inbox: bool) -> AsyncIterator[bytes]:
     loop, noted, (workspace, looks_at) = asyncio.get_running_loop(), float("-inf"), channel
     with (
-        _slot(session_id) as free,
+        _slot(me.session_id) as free,
         hub.watch(workspace, "" if inbox else looks_at, _KINDS) as watch,
         pubsub.looking(workspace, looks_at if user_id else "", user_id),
     ):
@@ -71,9 +72,9 @@ async def _listen(channel: pubsub.Place, session_id: str, user_id: str, *, inbox
         while not hub.leaving:
             if inbox and loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
-                await sessions.update(session_id, present_at=clock.now())
+                await sessions.update(me.session_id, present_at=clock.now())
             changes = await watch.changed(_PING)
-            if not await sessions.is_active(session_id):
+            if not await sessions.is_active(me):
                 break
             if looks_at and user_id:
                 pubsub.publish(workspace, looks_at, "looking", user_id)
@@ -84,14 +85,14 @@ async def _listen(channel: pubsub.Place, session_id: str, user_id: str, *, inbox
             await asyncio.sleep(_LEAST_PAUSE)
 
 
-async def _poll(look: Look, session_id: str) -> AsyncIterator[bytes]:
-    with _slot(session_id) as free, suppress(NotFound):  # of what is gone, the browser learns when it connects again
+async def _poll(look: Look, me: Person) -> AsyncIterator[bytes]:
+    with _slot(me.session_id) as free, suppress(NotFound):  # of what is gone, the browser learns when it connects again
         if not free:
             yield _DONE
             return
         seen, _ = await look()
         for _ in range(_MOST_LOOKS):
-            if hub.leaving or not await sessions.is_active(session_id):
+            if hub.leaving or not await sessions.is_active(me):
                 return  # the browser connects again, to another process
             now, ended = await look()
             if now != seen or ended:

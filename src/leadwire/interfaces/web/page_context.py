@@ -120,7 +120,7 @@ class PageContext(msgspec.Struct):
         It is saved, or with `inline` shown by the browser.
         """
         disposition = {"Content-Disposition": f'{"inline" if inline else "attachment"}; filename="{name}"'}
-        while_here = sessions.while_active(self.me.session_id, chunks)
+        while_here = sessions.while_active(self.me, chunks)
         return Stream(while_here, media_type=kind, headers={**security.HEADERS, **disposition})
 
     def redirect(self, path: str, flash: str = "") -> Response[None]:

@@ -115,7 +115,7 @@ def live(path: str, role: Needed = "viewer") -> Callable[[Glance], Screen]:
         async def page(context: PageContext, **parameters: str) -> PageResponse:
             look = functools.partial(glance, context, **parameters)
             await look()  # else NotFound would come after the response has begun
-            return stream(look, context.me.session_id)
+            return stream(look, context.me)
 
         return screen(path, role=role)(page)
 

@@ -75,8 +75,7 @@ async def builder(context: PageContext, bot_id: str) -> Values:
 async def live(context: PageContext, bot_id: str) -> PageResponse:
     """Tells when the draft has changed, or who else has it open."""
     await reads.revision(context.workspace, bot_id)
-    editor = context.me.user_id if context.may("admin") else ""
-    return live_updates.draft_events(drafts.channel(context.workspace, bot_id), context.me.session_id, editor)
+    return live_updates.draft_events(drafts.channel(context.workspace, bot_id), context.me, edits=context.may("admin"))
 
 
 @action("/bots/{bot_id}/publish", shown_on=builder)

@@ -61,7 +61,7 @@ async def deliveries_live(context: PageContext) -> PageResponse:
         states = await reads.states_of(context.workspace, unfinished) if unfinished else {}
         return (await _news(context.workspace, wanted), str(states)), False
 
-    return stream(look, context.me.session_id)
+    return stream(look, context.me)
 
 
 @screen("/deliveries/{event_id}/{endpoint_id}", "webhooks/delivery.html")

@@ -75,7 +75,7 @@ async def live(context: PageContext) -> PageResponse:
     """Tells when anything happened in any conversation of the workspace, and others that one is looked at."""
     chosen = context.query.text("c")
     looks_at = chosen if is_id("conv", chosen) else ""
-    return conversation_events(context.workspace, context.me.session_id, context.me.user_id, looks_at)
+    return conversation_events(context.me, looks_at)
 
 
 @action("/inbox/{conversation_id}/reply", role="agent", shown_on=inbox)

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from leadwire.domain.accounts import keys, networks, notify
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.schema import Person
+from leadwire.domain.accounts.schema import Person, has_role
 from leadwire.domain.accounts.table import UserSession
 from leadwire.infrastructure import clock, db, ids, settings, user_agents
 from leadwire.infrastructure.db.statements import named
@@ -110,20 +110,20 @@ async def person(token: str | None, address: str) -> Person | None:
     return person
 
 
-async def is_active(session_id: str) -> bool:
-    """Whether a session has not ended: by its owner, with their account, by its age, or with a suspension; and was last
-    used from where it may be.
+async def is_active(person: Person) -> bool:
+    """Whether a session has not ended: by its owner, with their account, by its age, or with a suspension; was last
+    used from where it may be; and its owner may do all that they might.
     """
-    row = await _LIVES.row(id=session_id, **_bounds())
-    return row is not None and networks.overlap(*row)
+    address, allowed, role = await _LIVES.row(id=person.session_id, **_bounds()) or ("", [], "")
+    return has_role(role, person.role) and networks.overlap(address, allowed)
 
 
-async def while_active(session_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def while_active(person: Person, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield what is sent for long, for as long as the session has not ended. Raise Conflict then."""
     looked = time.monotonic()
     async for chunk in chunks:
         if time.monotonic() - looked >= CHECKED_EVERY:
-            if not await is_active(session_id):
+            if not await is_active(person):
                 raise Conflict(_ENDED)
             looked = time.monotonic()
         yield chunk
@@ -135,7 +135,7 @@ async def lock_login(person: Person) -> None:
     Raise Conflict where their session has ended meanwhile, as by a new password: then it may not be they.
     """
     await _LOCK.rows(login=person.login_id)
-    if not await is_active(person.session_id):
+    if not await is_active(person):
         raise Conflict(_ENDED)
 
 

@@ -24,7 +24,7 @@ INSERT INTO user_session (id, user_id, hash, created_at, seen_at, confirmed_at, 
 SELECT :id, :user, :hash, created_at, seen_at, confirmed_at, address, agent FROM ended RETURNING id
 
 -- lives
-SELECT s.address, w.networks {living} AND s.id = :id
+SELECT s.address, w.networks, u.role {living} AND s.id = :id
 
 -- lock: lock a login; what refers to it can be written meanwhile
 SELECT 1 FROM login WHERE id = :login FOR NO KEY UPDATE

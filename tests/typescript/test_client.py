@@ -258,6 +258,21 @@ await lw.me.get({ signal: stop.signal }).catch((error) => say(error.message));
     assert seen[0][1]
 
 
+async def test_a_retry_after_may_be_a_date(run):
+    program = (
+        HEAD
+        + """
+Date.now = () => Date.parse("Wed, 21 Oct 2015 07:27:30 GMT");
+for (const told of ["7", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:27:00 GMT", "soon", ""]) {
+  const fetch = async () => new Response("", { status: 429, headers: { "retry-after": told } });
+  const busy = new Leadwire(KEY, "http://127.0.0.1:1", { retry: { attempts: 1 }, fetch });
+  await busy.me.get().catch((error) => say(error.retryAfter ?? null));
+}
+"""
+    )
+    assert [json.loads(line) for line in await run(program, KEY="lw_1")] == [7, 30, 0, None, None]
+
+
 async def test_it_follows_events_as_they_come(run, base_url, workspace, bot, api_key):  # noqa: F811
     await make.lead(workspace, bot)
     program = (

@@ -35,8 +35,9 @@ export class Unreachable extends LeadwireError {
 }
 /** The error that a response is. */
 export async function errorOf(response) {
-    const after = Number(response.headers.get("retry-after") ?? NaN);
-    const retryAfter = Number.isFinite(after) ? after : undefined;
+    const told = response.headers.get("retry-after") ?? ""; // seconds, or an HTTP date
+    const after = /^\d+$/.test(told) ? Number(told) : (Date.parse(told) - Date.now()) / 1000;
+    const retryAfter = Number.isFinite(after) ? Math.max(0, after) : undefined;
     try {
         const { title, detail, code, request_id, errors, conflicting_id } = JSON.parse(await response.text());
         if (typeof code !== "string")

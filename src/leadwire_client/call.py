@@ -28,6 +28,8 @@ class Call(Struct, Generic[T], frozen=True, kw_only=True):
     params: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
     content: bytes | None = None
+    once: bool = False
+    """Whether to send it again would do it again."""
 
     def request(self) -> dict[str, Any]:
         """The arguments for httpx."""

@@ -31,7 +31,7 @@ class Connection(Struct, frozen=True):
 
     def run(self, call: Call[T], *, endless: bool = False) -> T:
         """Send `call`, again where that may help (with `endless`, for ever), and return its result."""
-        attempts = Attempts(self.retry, endless=endless)
+        attempts = Attempts(self.retry, endless=endless, once=call.once)
         while True:
             outcome = self._send(call, attempts.timeout(self.timeout))
             if (wait := attempts.wait_after(outcome)) is None:
@@ -81,7 +81,7 @@ class AsyncConnection(Struct, frozen=True):
 
     async def run(self, call: Call[T], *, endless: bool = False) -> T:
         """Send `call`, again where that may help (with `endless`, for ever), and return its result."""
-        attempts = Attempts(self.retry, endless=endless)
+        attempts = Attempts(self.retry, endless=endless, once=call.once)
         while True:
             outcome = await self._send(call, attempts.timeout(self.timeout))
             if (wait := attempts.wait_after(outcome)) is None:

@@ -89,19 +89,22 @@ class Requests(Resource[C]):
 
     @method
     def replay(self, first: int, last: int) -> Call[int]:
-        """Have the deliveries with these numbers sent again, at most 1,000. Returns how many are. Raises Invalid."""
-        content = msgspec.json.encode({"first": first, "last": last})
-        return Call(method="POST", path="/receiver/v1/replay", headers=_JSON, content=content, read=_read_replayed)
+        """Have the deliveries with these numbers sent again, at most 1,000. Returns how many are. Raises Invalid.
+
+        It is asked for once: after Unreachable or Unavailable they may be on their way.
+        """
+        content, path = msgspec.json.encode({"first": first, "last": last}), "/receiver/v1/replay"
+        return Call(method="POST", path=path, headers=_JSON, content=content, read=_read_replayed, once=True)
 
     @method
     def redrive(self, event_id: str | None = None, *, since: datetime | None = None) -> Call[Redrive]:
         """Have one event sent again, or all that the endpoint could have had since a time; without either its dead
-        letters. Raises Conflict for an event that is on its way already, NotFound.
+        letters. Raises Conflict for an event that is on its way already, NotFound. It is asked for once, as `replay`.
         """
         replay = event_id is not None or since is not None
         asked = {"event_id": event_id, "since": since and since.isoformat(), "replay": replay}
-        content = msgspec.json.encode(asked)
-        return Call(method="POST", path="/receiver/v1/redrives", headers=_JSON, content=content, read=_REDRIVE)
+        content, path = msgspec.json.encode(asked), "/receiver/v1/redrives"
+        return Call(method="POST", path=path, headers=_JSON, content=content, read=_REDRIVE, once=True)
 
     @method
     def fetch(self, limit: int = 10, wait: int = 20) -> Call[Batch]:

@@ -1,6 +1,7 @@
 """When to send again, and how long to wait first. Pure: it neither sends nor sleeps.
 
-Sending again is safe because every change carries an Idempotency-Key, the same on each attempt.
+Sending again is safe because every change of `/v1` carries an Idempotency-Key, the same on each attempt. What carries
+none is sent again only where it was refused for its rate.
 """
 
 import logging
@@ -45,12 +46,15 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempts:
-    """The attempts of one call; with `endless`, until it succeeds."""
+    """The attempts of one call; with `endless`, until it succeeds; of one to be made `once`, while it is not begun."""
 
-    def __init__(self, retry: Retry, clock: Callable[[], float] = time.monotonic, *, endless: bool = False) -> None:
+    def __init__(
+        self, retry: Retry, clock: Callable[[], float] = time.monotonic, *, endless: bool = False, once: bool = False
+    ) -> None:
         self._retry = retry
         self._clock = clock
         self._endless = endless
+        self._once = once
         self._end = math.inf if endless else clock() + retry.deadline
         self._made = 0
 
@@ -63,7 +67,7 @@ class Attempts:
         self._made += 1
         told = 0.0
         if isinstance(outcome, httpx.RequestError):
-            if isinstance(outcome, _NEVER):
+            if self._once or isinstance(outcome, _NEVER):
                 return None
         elif not self._passing(outcome):
             return None
@@ -80,7 +84,8 @@ class Attempts:
         if self._endless and (answer.is_server_error or _is_cut(answer)):
             return True
         return answer.is_error and (
-            answer.status_code in _STATUSES or errors.of(answer).code == "idempotency_in_progress"
+            answer.status_code in ((429,) if self._once else _STATUSES)
+            or errors.of(answer).code == "idempotency_in_progress"
         )
 
     def _backoff(self) -> float:

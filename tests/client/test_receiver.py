@@ -1,6 +1,7 @@
 """A receiver asks with its token: over the real API, as a program of a customer does."""
 
 import asyncio
+import contextlib
 import sqlite3
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 
 from leadwire.delivery import signing
 from leadwire.domain.webhooks import receivers
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from leadwire_client import (
     AsyncReceiver,
     Invalid,
@@ -17,12 +18,14 @@ from leadwire_client import (
     Receiver,
     Retry,
     Unauthenticated,
+    Unreachable,
     Unreadable,
     compare,
     verify,
 )
 from leadwire_client.inbox import NUMBER_TABLE, TABLE, once
 from leadwire_development import verifying
+from tests import make
 from tests.delivery.test_numbers import numbered, people
 
 
@@ -67,6 +70,54 @@ async def test_a_hole_at_the_end_is_seen_and_sent_again(workspace, bot, wire, re
         keep(connection, one)
     assert compare(connection, await asking.checkpoint(complete)) == ([], False, 4)
     connection.close()
+
+
+class _Lost(httpx.AsyncBaseTransport):
+    """A connection that breaks before the first answer has come back."""
+
+    def __init__(self, through):
+        self.through, self.broken = through, False
+
+    async def handle_async_request(self, request):
+        answer = await self.through.handle_async_request(request)
+        if self.broken:
+            return answer
+        self.broken = True
+        raise httpx.ReadError("broken", request=request)
+
+
+class _Busy(_Lost):
+    """A proxy that refuses the first request."""
+
+    async def handle_async_request(self, request):
+        if self.broken:
+            return await self.through.handle_async_request(request)
+        self.broken = True
+        return httpx.Response(429, headers={"Retry-After": "0"})
+
+
+@pytest.mark.parametrize("asked", ["event", "since", "dead", "numbers"])
+async def test_what_is_asked_for_again_is_sent_again_once(workspace, bot, wire, made, secret, in_process, asked):
+    """Not where the answer was lost: what was asked for may have arrived meanwhile."""
+    lead = await make.somebody(workspace, bot)
+    await wire.turn()
+    event_id = await db.value("SELECT max(event_id) FROM delivery_result")
+    if asked == "dead":
+        await db.rows("DELETE FROM delivery_result")
+        await make.ended(event_id, made, "dead")
+    token = await receivers.make_token(workspace, made)
+    call, given = {
+        "event": ("redrive", {"event_id": event_id}),
+        "since": ("redrive", {"since": clock.parse(lead.created_at)}),
+        "dead": ("redrive", {}),
+        "numbers": ("replay", {"first": 1, "last": 1}),
+    }[asked]
+    for through, jobs in ((_Lost(in_process), 1), (_Busy(in_process), 2)):
+        async with AsyncReceiver(token, "http://test", secret, transport=through, retry=Retry(first_wait=0)) as one:
+            with contextlib.suppress(Unreachable):
+                await getattr(one, call)(**given)
+        assert await db.value("SELECT count(*) FROM redrive_job") == jobs
+        await wire.turn()
 
 
 async def test_a_blocking_receiver_asks_alike(base_url, workspace, bot, wire, receiver, made, secret):

@@ -40,5 +40,5 @@ async def cancel(workspace: str, export_id: str) -> Export:
 
 
 async def note(workspace: str, export_id: str, sent: int, *, ended: bool) -> None:
-    """Count rows that were sent. Raise ExportCanceled when it was canceled meanwhile."""
+    """Count rows that were sent. Raise ExportCanceled when it was canceled meanwhile, or expired before its end."""
     await _NOTE.one(ExportCanceled(), workspace=workspace, id=export_id, sent=sent, ended=ended, now=clock.now())

@@ -33,7 +33,8 @@ d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.
     d.due_at, d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject
 
 -- page: the deliveries of some events, with the last attempt of each
-SELECT {shown}, e.url, last.duration_ms, last.http_status
+-- All of the last event: a page begins with another.
+SELECT * FROM (SELECT {shown}, e.url, last.duration_ms, last.http_status
 FROM every_delivery d JOIN event v ON v.id = d.event_id
 LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
 LEFT JOIN LATERAL (SELECT a.duration_ms, a.http_status FROM attempt a WHERE a.event_id = d.event_id
@@ -41,7 +42,7 @@ LEFT JOIN LATERAL (SELECT a.duration_ms, a.http_status FROM attempt a WHERE a.ev
 WHERE d.event_id = ANY(:events) AND v.id = ANY(:events) AND d.workspace_id = :workspace AND d.event_id >= :oldest
   AND (:endpoint_id = '' OR d.endpoint_id = :endpoint_id) AND (:states::text[] IS NULL OR d.state = ANY(:states))
   AND (:outcome = '' OR d.last_outcome = :outcome) AND (:tests OR NOT d.test)
-ORDER BY d.event_id DESC, d.endpoint_id LIMIT :limit
+ORDER BY d.event_id DESC FETCH FIRST :limit ROWS WITH TIES) AS whole ORDER BY event_id DESC, endpoint_id
 
 -- {among}: of the events `about` something, those that are asked for
 SELECT id FROM about WHERE id < :before AND id >= :since AND id < :until AND kind = ANY(:kinds)

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import shlex
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -55,6 +56,7 @@ class Stack:
         self._demo = demo
         self._children: list[Child] = []
         self._prepared = Prepared()
+        self._receiver = 0  # the port of the demo's receiver
 
     async def run(self) -> None:
         """Run until canceled. Raises OperatorError when a part does not stay up."""
@@ -64,8 +66,8 @@ class Stack:
             "LEADWIRE_DATA_DIR": str(self._directory),
             "LEADWIRE_ALLOWED_NETWORKS": ",".join(map(str, self._settings.allowed_networks)),
         }
-        receiver = _free_port()
-        self._prepared = await self._prepare(environment, receiver)
+        self._receiver = _free_port() if self._demo else 0
+        self._prepared = await self._prepare(environment)
         if not self._settings.smtp_url:
             environment["LEADWIRE_SMTP_URL"] = MAILBOX
         publish(self._directory, environment | {"LEADWIRE_PUBLIC_URL": self._url})
@@ -83,17 +85,18 @@ class Stack:
             Child("deliver", ["deliver"], environment, logs),
             Child("background", ["background"], environment, logs),
         ]
-        demo = []
+        receivers, visitors = [], []
         if self._demo:
             secret = {"LEADWIRE_LISTEN_SECRET": self._prepared.secret}  # not an argument: those show in `ps`
-            demo.append(Child("receiver", ["listen", "--port", str(receiver)], environment | secret, logs, shown=True))
-            demo.append(Child("visitors", ["visitors", "--url", self._local_url], environment, logs))
-        self._children = service + demo
-        for child in service:
+            listen = ["listen", "--port", str(self._receiver)]
+            receivers.append(Child("receiver", listen, environment | secret, logs, shown=True))
+            visitors.append(Child("visitors", ["visitors", "--url", self._local_url], environment, logs))
+        self._children = service + receivers + visitors
+        for child in receivers + service:  # the receiver first: what is due at once would be refused, and sent later
             await child.start()
-        await self._ready(service)
+        await self._ready(receivers + service)
         self._introduce()
-        for child in demo:
+        for child in visitors:
             await child.start()
         self._publish()
         async with asyncio.TaskGroup() as group:
@@ -105,12 +108,12 @@ class Stack:
         await asyncio.gather(*(child.stop() for child in self._children))
         (self._directory / "up.json").unlink(missing_ok=True)
 
-    async def _prepare(self, environment: Mapping[str, str], receiver: int) -> Prepared:
+    async def _prepare(self, environment: Mapping[str, str]) -> Prepared:
         """Let `leadwire prepare` make what is missing. Raise OperatorError with what it says when it fails."""
         arguments = ["prepare"]
         if self._demo:
             click.echo("Preparing the demo workspace ...")
-            arguments += ["--receiver", str(receiver)]
+            arguments += ["--receiver", str(self._receiver)]
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "leadwire", *arguments, env={**os.environ, **environment}, start_new_session=True,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -126,12 +129,15 @@ class Stack:
             raise OperatorError(plain(last.removeprefix("leadwire: "), 300))
         return msgspec.json.decode(document, type=Prepared)
 
-    async def _ready(self, service: Sequence[Child]) -> None:
-        """Wait for the API while every process lives: a machine may be slow. Raise OperatorError when one has died."""
+    async def _ready(self, children: Sequence[Child]) -> None:
+        """Wait for the API and the demo's receiver while every process lives: a machine may be slow.
+
+        Raise OperatorError when one has died.
+        """
         loop = asyncio.get_running_loop()
         said = loop.time()
         while (reason := await asyncio.to_thread(self._refusal)) is not None:
-            for child in service:
+            for child in children:
                 if child.has_died():
                     raise OperatorError(f"{child.name} died: {child.last_log_line()}")
             if loop.time() - said >= _SAID_EVERY:
@@ -140,9 +146,11 @@ class Stack:
             await asyncio.sleep(0.1)
 
     def _refusal(self) -> str | None:
-        """Why the API is not ready, or None when it is."""
+        """Why the API or the receiver is not ready, or None when both are."""
         with contextlib.closing(http.client.HTTPConnection(*self._local_address, timeout=_ANSWER)) as connection:
             try:
+                if self._receiver:
+                    socket.create_connection(("127.0.0.1", self._receiver), _ANSWER).close()
                 connection.request("GET", "/health/ready")
                 answer = connection.getresponse()
                 return None if answer.status == HTTPStatus.OK else plain(answer.read().decode(errors="replace"), 300)

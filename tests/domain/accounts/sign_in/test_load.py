@@ -21,8 +21,12 @@ EMAIL = "ada@example.org"
 @pytest.mark.parametrize(
     ("lane", "taken"), [(passwords.KNOWN, 18), (passwords.STRANGERS, 17)], ids=["known", "strangers"]
 )
-async def test_so_many_passwords_are_checked_or_wait_and_the_rest_is_refused(lane, taken):
-    tries = [passwords.matches(None, "wrong", lane) for _ in range(100)]
+async def test_so_many_passwords_are_checked_or_wait_and_the_rest_is_refused(lane, taken, monkeypatch):
+    all_asked, verify = threading.Event(), passwords._verify
+    monkeypatch.setattr(passwords, "_verify", lambda *args: all_asked.wait() and verify(*args))
+    tries = [asyncio.create_task(passwords.matches(None, "wrong", lane)) for _ in range(100)]
+    await asyncio.wait(tries, return_when=asyncio.FIRST_COMPLETED)  # each has begun when the first is refused
+    all_asked.set()
     results = await asyncio.gather(*tries, return_exceptions=True)
     refused = [result for result in results if isinstance(result, Unavailable)]
     assert (len(refused), results.count(False)) == (100 - taken, taken)

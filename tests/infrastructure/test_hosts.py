@@ -31,6 +31,7 @@ READ_WRITE = "target_session_attrs=read-write"
             },
         ),
         ("postgresql://[::1]:1,b/x", {"[::1]:1": "postgresql://[::1]:1/x", "b": "postgresql://b/x"}),
+        ("postgresql://u@b,[::1]:1/x", {"b": "postgresql://u@b/x", "[::1]:1": "postgresql://u@[::1]:1/x"}),
         (
             "postgresql://u@/x?host=/a,/b&port=1,2",
             {"/a:1": "postgresql://u@/x?host=%2Fa&port=1", "/b:2": "postgresql://u@/x?host=%2Fb&port=2"},

@@ -40,12 +40,12 @@ def test_with_tls_the_sentinels_are_asked_over_it_as_well() -> None:
 
 @pytest.mark.parametrize("scheme", ["redis", "rediss"])
 def test_a_cluster_is_learned_from_any_of_its_servers(scheme: str) -> None:
-    client: Any = create_client(f"{scheme}+cluster://ada:secret@one:7000,two")
+    client: Any = create_client(f"{scheme}+cluster://ada:secret@one:7000,two,[::1]:7001")
     assert isinstance(client, RedisCluster)
     nodes = client.nodes_manager.startup_nodes.values()
     assert [(one.name, known(one.connection_kwargs)) for one in nodes] == [
         (name, known({"host": host, "port": port, "username": "ada", "password": "secret"}))
-        for name, host, port in (("one:7000", "one", 7000), ("two:6379", "two", 6379))
+        for name, host, port in (("one:7000", "one", 7000), ("two:6379", "two", 6379), ("::1:7001", "::1", 7001))
     ]
     assert all(issubclass(one.connection_class, SSLConnection) == (scheme == "rediss") for one in nodes)
 
@@ -73,6 +73,9 @@ def test_a_patient_client_waits_longer_unless_the_address_says_how_long(url: str
         ("redis+sentinel://one,two/a/b", "name of their primary"),
         ("redis+sentinel:///streams", "a host is missing"),
         ("redis+cluster://", "a host is missing"),
+        ("redis+cluster:one", "a host is missing"),
+        ("redis://[one", "IPv6"),
+        ("redis+sentinel://[one,two/streams", "IPv6"),
         ("redis+cluster://one,", "a host is missing"),
         ("redis+cluster://one:port", "port"),
         ("redis+cluster://one/2", "neither a name nor numbered databases"),

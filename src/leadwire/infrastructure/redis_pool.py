@@ -8,7 +8,6 @@ import contextlib
 import contextvars
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
 import redis.asyncio as redis
 from redis.asyncio.client import PubSub
@@ -19,7 +18,7 @@ from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import ReadOnlyError, RedisClusterException, RedisError
 
-from leadwire.infrastructure import redis_direct
+from leadwire.infrastructure import redis_direct, server_urls
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.redis_direct import Client
 
@@ -70,7 +69,7 @@ def create_client(url: str, patience: float = 0.0) -> "redis.Redis":
 
     `patience`: least seconds for a connection, and for an answer. Raise OperatorError for what is no Redis's address.
     """
-    scheme, plus, kind = urlsplit(url).scheme.partition("+")
+    scheme, plus, kind = url.partition(":")[0].lower().partition("+")
     times = {name: max(seconds, patience) for name, seconds in (_MANY_TIMES if plus else _ONE_TIMES).items()}
     try:
         if not plus:
@@ -90,18 +89,17 @@ def _to_primary(client: "redis.Redis") -> "redis.Redis":
     return client
 
 
-def _hosts(url: str, scheme: str, port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:
-    """The servers that an address names, and the options that are the same for all. Raise ValueError."""
-    parts = urlsplit(url)
-    credentials, at, hosts = parts.netloc.rpartition("@")
-    parsed = [parse_url(f"{scheme}://{credentials}{at}{host}?{parts.query}") for host in hosts.split(",")]
+def _hosts(url: str, scheme: str, port: int) -> tuple[list[tuple[str, int]], str, dict[str, Any]]:
+    """The servers that an address names, its path, and the options that are the same for all. Raise ValueError."""
+    parts, hosts = server_urls.split(url)
+    parsed = [parse_url(f"{scheme}://{parts.netloc}{host}?{parts.query}") for host in hosts]
     if not all("host" in server for server in parsed):
         raise ValueError("a host is missing")
     servers = [(server["host"], server.get("port", port)) for server in parsed]
     options = {name: value for name, value in parsed[0].items() if name not in {"host", "port"}}
     if options.pop("connection_class", None) is SSLConnection:
         options["ssl"] = True
-    return servers, options
+    return servers, parts.path.strip("/"), options
 
 
 class _SentinelPool(SentinelConnectionPool):
@@ -114,10 +112,9 @@ class _SentinelPool(SentinelConnectionPool):
 
 def _sentinel(url: str, scheme: str, times: dict[str, Any]) -> "redis.Redis":
     """A client of whichever server the sentinels say is the primary, asked for each connection."""
-    name = urlsplit(url).path.strip("/")
+    servers, name, options = _hosts(url, scheme, 26379)
     if not name or "/" in name:
         raise ValueError("the name of their primary comes after the sentinels: redis+sentinel://HOST,HOST/NAME")
-    servers, options = _hosts(url, scheme, 26379)
     own = {option: options.pop(f"sentinel_{option}", None) for option in ("username", "password")}
     options = {"retry": Retry(NoBackoff(), 0), **times, **options}
     same = {option: value for option, value in options.items() if option.startswith(("ssl", "socket", "retry"))}
@@ -174,9 +171,9 @@ class _Cluster(RedisCluster):
 
 def _cluster(url: str, scheme: str, times: dict[str, Any]) -> "redis.Redis":
     """A client of all primaries of a cluster. It has the same commands, but for what a pipeline takes."""
-    if urlsplit(url).path.strip("/"):
+    servers, path, options = _hosts(url, scheme, 6379)
+    if path:
         raise ValueError("a cluster has neither a name nor numbered databases")
-    servers, options = _hosts(url, scheme, 6379)
     nodes = [ClusterNode(*server) for server in servers]
     # Retried once, or pipelines would never ask anew who has the slots. Some slots may be away, if not the streams'.
     options = {"retry": Retry(NoBackoff(), 1), "require_full_coverage": False, **times, **options}

@@ -2,11 +2,12 @@
 
 import asyncio
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
+from leadwire.infrastructure import server_urls
 from leadwire.infrastructure.db.pool import Pool
 
 _HOST_TIMEOUT: Final = 5.0  # seconds that one of several hosts may take to connect
@@ -120,10 +121,9 @@ async def watch(pool: Pool, hosts: Hosts) -> None:
 
 def host_urls(url: str) -> dict[str, str]:
     """Return a URL for each host that `url` names, by the host's name. What asyncpg cannot read is left to it."""
-    parts = urlsplit(url)
-    account, at, hosts = parts.netloc.rpartition("@")
-    if hosts:
-        return {host: parts._replace(netloc=f"{account}{at}{host}").geturl() for host in hosts.split(",")}
+    parts, hosts = server_urls.split(url)
+    if any(hosts):
+        return {host: parts._replace(netloc=f"{parts.netloc}{host}").geturl() for host in hosts}
     query = dict(parse_qsl(parts.query))
     names, ports = query.get("host", "").split(","), query.get("port", "").split(",")
     if len(ports) == 1:

@@ -6,11 +6,12 @@ import stat
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import msgspec
 
 from leadwire.delivery.worker.slots import SLOW_FACTOR
+from leadwire.infrastructure import server_urls
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
@@ -89,9 +90,10 @@ def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
 
 def _way(server: str, url: str) -> Finding:
     """Whether who stands between could read and answer: TLS with a verified certificate, or no network between."""
-    parts = urlsplit(url)
-    hosts = parts.netloc.rpartition("@")[2] or "".join(parse_qs(parts.query).get("host", []))
-    away = [host for host in hosts.split(",") if not _NEAR.match(host)] if parts.scheme != "unix" else []
+    parts, hosts = server_urls.split(url)
+    if not any(hosts):
+        hosts = "".join(parse_qs(parts.query).get("host", [])).split(",")
+    away = [host for host in hosts if not _NEAR.match(host)] if parts.scheme != "unix" else []
     safe = parts.scheme.startswith("rediss") or parse_qs(parts.query).get("sslmode") == ["verify-full"]
     says = "nobody is between" if not away else "TLS, verified" if safe else f"{', '.join(away)} in plain text"
     return unless(bool(away) and not safe, f"way to {server}", says)

@@ -110,8 +110,9 @@ def test_settings_have_the_documented_defaults():
 
 
 def test_settings_are_read_from_the_environment():
-    read = settings.read({"LEADWIRE_RETRY_SCHEDULE": "1, 2,3", "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"})
-    assert read.retry_schedule == (1, 2, 3)
+    texts = {"RETRY_SCHEDULE": "1, 2,3", "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128", "PUBLIC_URL": "https://a.example/"}
+    read = settings.read({f"LEADWIRE_{name}": text for name, text in texts.items()})
+    assert (read.retry_schedule, read.public_url) == ((1, 2, 3), "https://a.example")
     assert [str(network) for network in read.allowed_networks] == ["127.0.0.0/8", "::1/128"]
 
 
@@ -125,6 +126,11 @@ def test_settings_are_read_from_the_environment():
         ("DELIVERY_TIMEOUT", "never"),
         ("LEASE", "5"),
         ("HEADER_PREFIX", "X Service"),
+        ("PUBLIC_URL", "leads.example.com"),
+        ("PUBLIC_URL", "https://[leads"),
+        ("PUBLIC_URL", "https://leads.example.com:port"),
+        ("MODEL_URL", "models.example.com/v1"),
+        ("AUDIT_HEAD_URL", "ftp://heads.example.com"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(name, value):

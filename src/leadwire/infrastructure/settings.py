@@ -141,6 +141,14 @@ def _sender(text: str) -> str:
     return formataddr((name, address))
 
 
+def _web_address(text: str) -> str:
+    """`https://host[:port][/path]`. Raise ValueError."""
+    url = urlsplit(text)
+    if url.scheme not in ("http", "https") or not url.hostname or url.port == 0 or "#" in text:
+        raise ValueError("an address of the web is https://host, perhaps with :port and /path")
+    return text
+
+
 def _proxy(text: str) -> str:
     """`http://[user:password@]host:port`. Raise OperatorError, whose text does not have the password."""
     with contextlib.suppress(ValueError):
@@ -164,6 +172,9 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "secret_key": _parts,
     "retry_schedule": lambda text: msgspec.convert(_parts(text), Schedule, strict=False),
     "allowed_networks": _networks,
+    "public_url": lambda text: _web_address(text).rstrip("/"),
+    "model_url": _web_address,
+    "audit_head_url": _web_address,
     "egress_proxy": _proxy,
     "egress_addresses": _networks,
     "dns_resolver": _resolver,

@@ -20,7 +20,7 @@ from leadwire.domain.listing import keyset
 from leadwire.domain.webhooks import history as deliveries
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.domain.workspaces import usage
-from leadwire.infrastructure import clock, db
+from leadwire.infrastructure import clock, db, ids
 from tests import statements
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained, vacuum
@@ -66,6 +66,8 @@ def reads_of(crowd):
     """Each read of a screen, and how many rows it may touch at the most."""
     workspace, rare = crowd.workspace, crowd.rare_bot
     events = [f"evt_{n:026}" for n in range(50)]
+    everything = {"kinds": list(deliveries.EVERY_KIND), "before": "evu", "until": "evu", "first": 0, "end": None}
+    newest = partial(deliveries._NEWEST.rows, workspace=workspace, limit=51, **everything)
     best = LeadSearch(sort="score", after=f"50.1770000000000.{_LEAD}")
     return {
         "leads": (partial(leads.search, workspace, LeadSearch()), 200),
@@ -80,9 +82,8 @@ def reads_of(crowd):
         "a lead's events": (partial(lead_history.of, workspace, _LEAD), 50),
         "a conversation's events": (partial(conversations.events, workspace, _TALK), 50),
         "their deliveries": (partial(webhooks.states_of, workspace, events), 200),
-        "newest deliveries": (partial(deliveries._events, workspace, deliveries.Filter(), "", 51), 300),
-        "deliveries since": (
-            partial(deliveries._events, workspace, deliveries.Filter(since=clock.ago(days=1)), "", 51), 300),
+        "newest deliveries": (partial(newest, since="evt_"), 300),
+        "deliveries since": (partial(newest, since=ids.floor("evt", clock.ago(days=1))), 300),
         "deliveries about a lead": (
             partial(deliveries._events, workspace, deliveries.Filter(subject=_LEAD), "", 51), 50),
         "audit log": (partial(log.page, workspace, log.LogQuery()), 200),

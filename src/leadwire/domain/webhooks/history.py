@@ -6,10 +6,11 @@ and says how far it got. What is unfinished (the next `LOOKED` due), dead, or of
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
+from leadwire.delivery import epochs
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
 from leadwire.delivery.states import ExactState, Outcome
@@ -98,7 +99,7 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
 
 async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> list[str]:
     """Return the ids of up to `limit` events whose deliveries may match, newest first."""
-    values = {
+    values: dict[str, Any] = {
         "workspace": workspace,
         "before": after or (f"{wanted.upto}0" if wanted.upto else "evu"),  # after every event id
         "since": max(ids.floor("evt", wanted.since) if wanted.since else "evt_", f"{wanted.above}0"),
@@ -111,7 +112,13 @@ async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> lis
         chosen = {"lead": _ABOUT_LEAD, "evt": _ITSELF}.get(wanted.subject.partition("_")[0], _ABOUT_CONVERSATION)
     else:
         chosen = {"unfinished": _UNFINISHED, "dead": _DEAD}.get(wanted.stage, _NEWEST)
-    return [row["id"] for row in await chosen.rows(**{name: values[name] for name in chosen.names})]
+    events: list[str] = []
+    for first, end in reversed(await epochs.spans()) if chosen is _NEWEST else [(0, None)]:
+        values |= {"first": first, "end": end}
+        events += [row["id"] for row in await chosen.rows(**{name: values[name] for name in chosen.names})]
+        if len(events) >= limit:
+            break
+    return events[:limit]
 
 
 def _check(wanted: Filter, after: str) -> None:

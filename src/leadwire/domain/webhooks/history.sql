@@ -1,10 +1,13 @@
--- newest: events of some kinds, newest first, by their ids
+-- newest: events of some kinds and one epoch, newest first, by their ids
+-- What an earlier server recorded may have a later xact than this one has come to: it is passed by without being read.
 -- `before`, `since` and `until` are event ids. They choose partitions; ALL keeps the planner from thinking that so few
 -- events are between them that the order in which the index of the change feed has them is of no use.
 SELECT newest.id FROM unnest(:kinds::text[]) AS wanted(kind), LATERAL (
     SELECT v.id, v.xact FROM event v
     WHERE v.workspace_id = :workspace AND v.kind = wanted.kind
         AND v.id < ALL(ARRAY[:before, :until]::text[]) AND v.id >= ALL(ARRAY[:since]::text[])
+        AND v.position >= :first::bigint AND (:end::bigint IS NULL OR v.position < :end)
+        AND v.xact < CASE WHEN :end IS NULL THEN pg_snapshot_xmax(pg_current_snapshot()) ELSE '9223372036854775807' END
     ORDER BY v.xact DESC LIMIT :limit) AS newest
 ORDER BY newest.id DESC LIMIT :limit
 

@@ -305,7 +305,7 @@ async def test_a_workspace_can_have_so_many_and_no_more(client, five):
         await created(client, "leads")
 
 
-@pytest.mark.parametrize("end", ["revoked", "rolled", "suspended", "expired"])
+@pytest.mark.parametrize("end", ["revoked", "rolled", "suspended", "networks", "expired"])
 async def test_a_download_ends_with_its_key_and_with_the_export(client, five, workspace, api_key, monkeypatch, end):
     monkeypatch.setattr(exports, "_NOTED_EVERY", 1)
     export = await created(client, "leads")
@@ -324,6 +324,8 @@ async def test_a_download_ends_with_its_key_and_with_the_export(client, five, wo
         key = await db.value("SELECT id FROM api_key")
         if end == "suspended":
             await workspaces.set_suspended(workspace, suspended=True)
+        elif end == "networks":
+            await accounts.set_key_networks(workspace, key, ["203.0.113.0/24"])
         elif end == "expired":  # one of rows that change all the time has no other end
             await db.rows("UPDATE export_job SET expires_at = created_at")
         else:

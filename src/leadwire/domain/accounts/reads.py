@@ -51,8 +51,10 @@ async def caller(key: str, monotonic: float) -> schema.Caller | None:
 
 
 @query()
-async def is_in_use(key_id: str) -> bool:
-    """Whether a key has not ended, and its workspace is open: asked anew, for what goes on for long."""
+async def in_use(key_id: str) -> db.Row | None:
+    """Return the `networks` of a key, if it has not ended and its workspace is open: asked anew, for what goes on for
+    long.
+    """
 
 
 async def me(caller: schema.Caller) -> schema.Me:

@@ -3,8 +3,8 @@ SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL,
     (w.quotas->>'requests')::int, k.networks, k.hash
 FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :lookup AND k.revoked_at IS NULL
 
--- is_in_use
-SELECT true FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.id = :key_id AND k.revoked_at IS NULL
+-- in_use
+SELECT k.networks FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.id = :key_id AND k.revoked_at IS NULL
     AND (k.expires_at IS NULL OR k.expires_at > :now) AND w.suspended_at IS NULL
 
 -- me: a key and its workspace

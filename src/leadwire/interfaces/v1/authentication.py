@@ -5,6 +5,7 @@ import functools
 import math
 from typing import Any, Final
 
+from litestar import Request
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leadwire.domain.accounts import changes, networks, reads
@@ -21,6 +22,7 @@ from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.middleware import ADDED, set_workspace
 
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
+_ELSEWHERE: Final = "This API key may not be used from the address that the request came from."
 _LONGEST: Final = 200  # characters of a header worth looking at
 FAILURES_A_MINUTE: Final = 60  # per network
 CHECKED_EVERY: Final = 5.0
@@ -71,7 +73,7 @@ class ApiKeyGuard:
         if caller.networks and not networks.allow(client_network.address(scope), caller.networks):
             self._failures.take(client_network.network(scope), loop_time)
             telemetry.warn("key.address_refused", key=caller.key_id)
-            raise AddressNotAllowed("This API key may not be used from the address that the request came from.")
+            raise AddressNotAllowed(_ELSEWHERE)
         limit = self._limit if caller.requests is None else _own_limit(caller.requests)
         scope["state"][ADDED].extend(limit.take(caller.key_id, loop_time))
         if caller.suspended:
@@ -84,10 +86,15 @@ class ApiKeyGuard:
         return limit
 
 
-async def check_again(caller: Caller) -> None:
-    """See that a key may still be used. Raise Unauthenticated, and what `reads.why_closed` returns."""
-    if not await reads.is_in_use(caller.key_id):
+async def check_again(request: "Request[Any, Any, Any]") -> None:
+    """See that its key may still be used. Raise Unauthenticated, AddressNotAllowed, and what `reads.why_closed`
+    returns.
+    """
+    caller = request.scope["auth"]
+    if (key := await reads.in_use(caller.key_id)) is None:
         raise await reads.why_closed(caller.workspace) if await reads.suspended([caller.workspace]) else _unknown()
+    if not networks.allow(client_network.address(request.scope), key["networks"]):
+        raise AddressNotAllowed(_ELSEWHERE)
 
 
 def _unknown() -> Unauthenticated:

@@ -31,7 +31,7 @@ from leadwire.interfaces.http.responses import Single
 from leadwire.interfaces.http.routes import options
 from leadwire.interfaces.http.streams import Download
 from leadwire.interfaces.v1 import authentication
-from leadwire.interfaces.v1.operations import Body, Caller, Query, delete, get, post
+from leadwire.interfaces.v1.operations import Asked, Body, Caller, Query, delete, get, post
 
 MOST_AT_ONCE: Final = 2
 """Downloads of a workspace at a time in one process."""
@@ -85,7 +85,7 @@ async def show_export(caller: Caller, export_id: str) -> Single[Export]:
 
 
 @get("/{export_id:str}/download", scope="", raises=[ExportCanceled, ExportExpired])
-async def download_export(caller: Caller, export_id: str, query: Query[After]) -> Download[Export]:
+async def download_export(caller: Caller, export_id: str, query: Query[After], request: Asked) -> Download[Export]:
     """Download an export.
 
     Needs the scope to read what is exported. At most 2 downloads of a workspace at a time. With
@@ -94,7 +94,7 @@ async def download_export(caller: Caller, export_id: str, query: Query[After]) -
     job = await _stored(caller, export_id)
     job.check()
     rows = reads.rows(caller.workspace, job, _parse(job.export.type, job.query), query.after or "")
-    chunks = _written(caller, job, rows, whole=query.after is None)
+    chunks = _written(request, job, rows, whole=query.after is None)
     kind, _ = FORMATS[job.export.format]
     name = f"{job.export.type}-{clock.now():%Y-%m-%d}.{job.export.format}"
     return Download(await anext(chunks), chunks, kind, name)  # what is refused is refused before the response begins
@@ -111,10 +111,10 @@ async def cancel_export(caller: Caller, export_id: str) -> Single[Export]:
 
 
 async def _written(
-    caller: Key, job: StoredExport, batches: AsyncIterator[Sequence[Struct]], *, whole: bool
+    request: Asked, job: StoredExport, batches: AsyncIterator[Sequence[Struct]], *, whole: bool
 ) -> AsyncGenerator[bytes, None]:
     """Yield the file, at least once. Raise RateLimited; ExportCanceled, or that the key has ended, once it is seen."""
-    (_, write), workspace = FORMATS[job.export.format], caller.workspace
+    (_, write), workspace = FORMATS[job.export.format], request.scope["auth"].workspace
     if _downloads[workspace] >= MOST_AT_ONCE:
         message = f"At most {MOST_AT_ONCE} downloads of a workspace at a time."
         raise RateLimited(message, headers={"Retry-After": "5"})
@@ -126,7 +126,7 @@ async def _written(
         sent = len(first)
         async for rows in batches:
             if sent >= _NOTED_EVERY or now() - looked >= authentication.CHECKED_EVERY:
-                await authentication.check_again(caller)
+                await authentication.check_again(request)
                 await changes.note(workspace, job.export.id, sent, ended=False)
                 sent, looked = 0, now()
             yield write(job.export.type, rows, head=False)

@@ -27,10 +27,11 @@ def no_rest(monkeypatch):
 
 
 @contextlib.asynccontextmanager
-async def refused(table: str, event: str, condition: str):
-    """Let PostgreSQL refuse such changes, with an error that nobody expects."""
+async def refused(table: str, event: str, condition: str, code: str = "P0001"):
+    """Let PostgreSQL refuse such changes, with an error that nobody expects, or with another code."""
     await db.rows(
-        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$"
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '{code}'; END $$"
     )
     await db.rows(
         f"CREATE TRIGGER refuse BEFORE {event} ON {table} FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION refuse()"

@@ -17,6 +17,7 @@ from leadwire.infrastructure.jobs import Again, Claimed, Offer, kinds, queue, re
 from leadwire.infrastructure.jobs.kinds import Kind
 from leadwire.infrastructure.jobs.runner import Runner
 from tests.delivery.elsewhere import moved_to
+from tests.delivery.test_one_fails import refused
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("database", "long_pauses")
@@ -276,6 +277,54 @@ async def test_the_jobs_of_a_dead_process_are_done_when_its_lease_has_ended(db_c
     assert work.done == ["a"]
     given_up, left = await queue.finish("test", [queue.Ended("a")], "dead", 3)  # the dead one comes back
     assert (given_up, left) == ([], [])
+
+
+async def test_what_a_stopped_process_has_not_finished_is_begun_by_another_at_once(monkeypatch):
+    """And counts as no death: each release would bring it nearer to being given up."""
+    begun, stop, begun_again = asyncio.Event(), asyncio.Event(), []
+
+    async def hang(_: Sequence[Claimed]) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def run(batch: Sequence[Claimed]) -> None:
+        begun_again.extend(batch)
+
+    monkeypatch.setattr(runner, "_GRACE", 0.0)
+    work = Work()
+    work.kind = work.kind._replace(run=hang)
+    await add("a")
+    running = asyncio.create_task(work.runner().run(stop))
+    await begun.wait()
+    stop.set()
+    await running
+    assert await jobs() == {"a": ("waiting", 0)}
+    work.kind = work.kind._replace(run=run)
+    await work.runner().run_all()
+    assert begun_again == [Claimed("a", "ws_a")]
+
+
+async def test_what_came_of_a_job_is_noted_when_the_database_is_back(caplog):
+    """Else it is done twice, and counts as a death of its process."""
+    work = Work()
+    await add("a")
+    running = work.runner()
+    async with refused("job", "DELETE", "true", "53100"):
+        await running.round()
+        await eventually(lambda: "job.not_noted" in caplog.text)
+    await eventually(lambda: not running._calls)
+    assert await jobs() == {}
+    assert work.done == ["a"]
+
+
+async def test_a_job_that_its_own_process_has_dropped_is_not_what_that_died_of(db_clock):
+    """The answer to a claim was lost: the process lives."""
+    rooms = [queue.Room("test", 2, clock.from_unix(0), "", 1)]
+    await add("a", "b")
+    await queue.claim(rooms, "mine")
+    await db_clock.forward(queue.LEASE + 1)
+    claimed, _ = await queue.claim(rooms, "mine")
+    assert sorted(claimed["test"]) == [Claimed("a", "ws_a"), Claimed("b", "ws_a")]
 
 
 async def test_a_job_that_kills_its_process_is_given_up_and_what_was_claimed_with_it_is_done(db_clock):

@@ -23,6 +23,9 @@ ORDER BY offered.key ON CONFLICT DO NOTHING
 SELECT count(*) FROM (
     SELECT FROM job WHERE kind = :kind AND failed_at IS NULL AND due_at <= now() LIMIT :most) due
 
+-- {died}: whether the process has died that did a job last; one that claims it again has only dropped it
+coalesce(owner <> :owner, false)
+
 -- claim: take what is due, of each kind as many as it has room for, in turns by workspace
 -- A workspace's second job comes after the first of every other. The oldest are looked at; where that is only a part of
 -- what is due, the first jobs of the next workspaces as well. Jobs that are done leave dead entries in the indexes while
@@ -34,18 +37,18 @@ WITH RECURSIVE wanted AS MATERIALIZED (
         AS wanted (kind, room, floor, after, tries)
 ), oldest AS MATERIALIZED (
     SELECT j.* FROM wanted w CROSS JOIN LATERAL (
-        SELECT ctid, kind, workspace_id, due_at, owner IS NOT NULL AS died, tries FROM job
+        SELECT ctid, kind, workspace_id, due_at, {died} AS died, tries FROM job
         WHERE kind = w.kind AND failed_at IS NULL AND due_at >= w.floor AND due_at <= now()
         ORDER BY due_at LIMIT :looked_at) j
 ), walk (kind, ctid, workspace_id, due_at, died, tries, steps) AS (
     SELECT w.kind, first.*, 1 FROM wanted w CROSS JOIN LATERAL (
-        SELECT ctid, workspace_id, due_at, owner IS NOT NULL, tries FROM job
+        SELECT ctid, workspace_id, due_at, {died}, tries FROM job
         WHERE kind = w.kind AND failed_at IS NULL AND workspace_id >= '' AND workspace_id > w.after
         ORDER BY workspace_id, due_at LIMIT 1) first
     WHERE :looked_at <= (SELECT count(*) FROM oldest o WHERE o.kind = w.kind)
     UNION ALL
     SELECT walk.kind, first.*, steps + 1 FROM walk CROSS JOIN LATERAL (
-        SELECT ctid, workspace_id, due_at, owner IS NOT NULL, tries FROM job
+        SELECT ctid, workspace_id, due_at, {died}, tries FROM job
         WHERE kind = walk.kind AND failed_at IS NULL AND workspace_id >= '' AND workspace_id > walk.workspace_id
         ORDER BY workspace_id, due_at LIMIT 1) first
     WHERE steps < :workspaces
@@ -65,7 +68,7 @@ WITH RECURSIVE wanted AS MATERIALIZED (
     UPDATE job j SET owner = NULL, failed_at = now(), tries = j.tries + 1, error = 'its process died each time'
     FROM suspect WHERE j.ctid = suspect.ctid AND deadly
 ), claimed AS (
-    UPDATE job SET owner = :owner, again = false, tries = least(tries + (owner IS NOT NULL)::int, 32767),
+    UPDATE job SET owner = :owner, again = false, tries = least(tries + {died}::int, 32767),
         due_at = now() + :lease * interval '1 second'
     WHERE ctid = ANY(ARRAY(SELECT ctid FROM suspect WHERE NOT deadly UNION ALL
         SELECT locked.ctid FROM wanted w CROSS JOIN LATERAL (

@@ -53,8 +53,18 @@ class Runner:
         await self._loop.run(stop)
         if self._calls:
             await asyncio.wait(self._calls, timeout=_GRACE)
-        for call in self._calls:
-            call.cancel()  # another process goes on when the lease has ended
+        await self._put_back(dict(self._calls))
+
+    async def _put_back(self, calls: Mapping[asyncio.Task[None], tuple[str, set[str]]]) -> None:
+        """End calls. Another process begins their jobs anew, at once; where the database is away, after the lease."""
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        try:
+            for kind, keys in calls.values():
+                await queue.put_off(kind, list(keys), self._owner, 0.0)
+        except Exception as error:  # noqa: BLE001 - asyncpg raises more than it documents
+            telemetry.warn("job.not_put_back", error=error)
 
     async def run_all(self) -> None:
         """Run until nothing is due, for tests and commands."""
@@ -95,10 +105,12 @@ class Runner:
     async def _begin(self, claimed: Mapping[str, Sequence[Claimed]]) -> None:
         workspaces = {job.workspace for jobs in claimed.values() for job in jobs} - {""}
         resting = await self._resting(workspaces) if workspaces else ()
+        under_way = set(self._under_way())  # where their leases have ended, as the database was away
         for name, jobs in claimed.items():
-            kind, awake = self._kinds[name], [job for job in jobs if job.workspace not in resting]
-            if len(awake) < len(jobs):
-                off = [job.key for job in jobs if job.workspace in resting]
+            kind, left = self._kinds[name], [job for job in jobs if (name, job.key) not in under_way]
+            awake = [job for job in left if job.workspace not in resting]
+            if len(awake) < len(left):
+                off = [job.key for job in left if job.workspace in resting]
                 await queue.put_off(name, off, self._owner, _RESTING_PAUSE)
             others = [job for job in awake if not job.died]
             for first in range(0, len(others), kind.batch):
@@ -140,13 +152,16 @@ class Runner:
         return [Ended(job.key, again.seconds, again.place) if again else Ended(job.key) for job in jobs]
 
     async def _finish(self, kind: Kind, ended: Sequence[Ended]) -> None:
-        """Note what came of jobs. Where the database is away they are done again when the lease has ended."""
+        """Note what came of jobs, once the database is there. Else they would be done again."""
         while ended:
             try:
                 given_up, left = await queue.finish(kind.name, ended, self._owner, kind.tries)
             except Exception as error:  # noqa: BLE001 - asyncpg raises more than it documents
                 telemetry.warn("job.not_noted", error=error, kind=kind.name, jobs=len(ended))
-                return
+                if not isinstance(error, db.TRANSIENT):
+                    return
+                await rest(_POLL, asyncio.Event())
+                continue
             for key in given_up:
                 telemetry.fail("job.given_up", kind=kind.name, key=key)
             ended = [job for job in ended if job.key in left]
@@ -154,9 +169,11 @@ class Runner:
                 await rest(_POLL, asyncio.Event())
 
     async def _keep(self) -> None:
-        jobs = [(name, key) for name, keys in self._calls.values() for key in keys]
-        if jobs:
+        if jobs := self._under_way():
             await queue.keep(jobs, self._owner)
+
+    def _under_way(self) -> list[tuple[str, str]]:
+        return [(name, key) for name, keys in self._calls.values() for key in keys]
 
 
 def _failed(kind: Kind, job: Claimed, error: BaseException, took: float) -> Ended:

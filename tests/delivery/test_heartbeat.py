@@ -12,7 +12,8 @@ from leadwire.delivery import streams
 from leadwire.delivery.relay import reconcile
 from leadwire.delivery.relay.reconcile import Living
 from leadwire.delivery.streams import consumers
-from leadwire.delivery.worker import heartbeat, reader
+from leadwire.delivery.worker import heartbeat, loop, reader
+from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.infrastructure import db
@@ -201,7 +202,15 @@ async def test_what_a_living_worker_has_dropped_is_not_lost_with_redis(
     workspace, bot, wire, receiver, db_clock, monkeypatch
 ):
     """It has claimed a delivery and not sent it. Then Redis loses the entry."""
-    monkeypatch.setattr(Heartbeat, "covers", lambda *_: False)
+
+    async def claim_late(*arguments):
+        claimed = await claim(*arguments)
+        await wire.redis.flushall()
+        monkeypatch.setattr(loop, "claim", claim)
+        monkeypatch.setattr(Heartbeat, "covers", lambda *_: False)
+        return claimed
+
+    monkeypatch.setattr(loop, "claim", claim_late)
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.relay()
@@ -209,7 +218,6 @@ async def test_what_a_living_worker_has_dropped_is_not_lost_with_redis(
     stop, worker = asyncio.Event(), Deliverer(wire.redis, wire.transport, settings)
     running = apart(worker.run(stop))
     await eventually(lambda: apart(owned_by(worker.consumer)))
-    await wire.redis.flushall()
     await db_clock.forward(wire.settings.lease + 1)
     await eventually(lambda: apart(owned_by(None)))
     monkeypatch.setattr(Heartbeat, "covers", lambda *_: True)

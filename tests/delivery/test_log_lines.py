@@ -1,13 +1,12 @@
 """Each line about a delivery names its workspace."""
 
 import asyncio
-import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from leadwire.delivery.worker import heartbeat, loop, quarantine, recorder
+from leadwire.delivery.worker import loop, quarantine, recorder
+from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.webhooks.schema import NewEndpoint
 from leadwire.infrastructure import db
@@ -65,11 +64,9 @@ async def test_a_secret_that_cannot_be_read(workspace, told):
 
 
 async def test_what_is_claimed_too_late(workspace, told, monkeypatch):
-    spent = told.wire.settings.lease
-    late = SimpleNamespace(perf_counter=lambda: time.perf_counter() + spent)
-    with monkeypatch.context() as patched:
-        patched.setattr(heartbeat, "time", late)
-        await told.begin()
+    in_time = iter((True, False))
+    monkeypatch.setattr(Heartbeat, "covers", lambda *_: next(in_time))
+    await told.begin()
     assert told.workspace("deliver.too_late") == workspace
 
 

@@ -272,8 +272,10 @@ async def test_an_endpoint_whose_secret_cannot_be_read_holds_up_nobody_else(work
     assert (done.outcome, done.job.number) == ("delivered", 1)
 
 
-async def test_what_was_claimed_too_late_is_left_to_a_quicker_worker(workspace, bot, wire, receiver, monkeypatch):
-    """Its POST could outlast the lease, and somebody else would have made it by then."""
+async def test_what_could_not_be_sent_in_time_is_not_claimed(workspace, bot, wire, receiver, monkeypatch):
+    """Redis is away: a POST could outlast the lease, and somebody else would have made it by then. What was read would
+    be dropped, taken over a lease later, and nearer to being set aside.
+    """
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.relay()
@@ -286,8 +288,9 @@ async def test_what_was_claimed_too_late_is_left_to_a_quicker_worker(workspace, 
         patched.setattr(heartbeat, "time", late)
         await begin(worker, entries)
         await asyncio.gather(*worker._posts)
-    assert (len(entries), worker._held, receiver.deliveries) == (1, {}, [])
-    await begin(worker, entries)
+    assert (len(entries), len(worker._turns), receiver.deliveries) == (1, 1, [])
+    assert await db.value("SELECT owner FROM delivery") is None
+    await begin(worker, [])
     await asyncio.gather(*worker._posts)
     assert len(receiver.deliveries) == 1
 

@@ -146,7 +146,9 @@ class Deliverer:
             self._begin(self._returns.wait(full, limits, stop), self._aside)
 
     async def _start(self, stop: asyncio.Event) -> None:
-        """Claim what has its turn, and begin a POST for each job."""
+        """Claim what has its turn, and begin a POST for each job; nothing that Redis's absence would keep us from."""
+        if not self._heartbeat.covers(time.perf_counter()):
+            return
         share = await self._share()
         paced = self._pace.free(time.monotonic())
         taken = self._turns.take(share, paced)

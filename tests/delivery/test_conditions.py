@@ -1,11 +1,12 @@
 """What the observer finds wrong, since when, and what the page System makes of it."""
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
 
-from leadwire.delivery.monitoring import conditions, gauges, observer, reach
+from leadwire.delivery.monitoring import conditions, gauges, observer, reach, status
 from leadwire.delivery.monitoring.conditions import CONDITIONS, Noted
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.streams import installation
@@ -141,6 +142,35 @@ async def test_another_installation_on_our_redis_fires_until_it_is_gone(redis, w
     await watching.update()
     assert await conditions.firing(redis) == []
     watching._clear()
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("error", [None, ConnectionRefusedError("no database")])
+async def test_nothing_is_shown_of_a_server_that_does_not_answer_any_more(error, redis, workspace):
+    """Else its last value calls somebody for as long as the process runs."""
+    await redis.zadd(installation._KEY, {"1/other": await redis_pool.time(redis) + 3600})
+    watching = Observer(redis, settings.get())
+    await watching.update()
+    assert observer.SHARING.values() == {(): 1}
+    nobody = redis_pool.create_client("redis://127.0.0.1:1")
+    watching._redis = nobody
+    await (watching._failed(error) if error else watching.update())
+    assert observer.SHARING.values() == {}
+    assert observer.MISSING.values() == ({} if error else {(): 0})
+    watching._clear()
+    await nobody.aclose()
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_a_redis_that_is_frozen_is_not_taken_for_the_database(workspace, monkeypatch):
+    monkeypatch.setattr(status, "PATIENCE", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as frozen:  # the system takes connections, and nobody answers
+        client = redis_pool.create_client(f"redis://127.0.0.1:{frozen.getsockname()[1]}")
+        watching = Observer(client, settings.get())
+        await watching._round(asyncio.Event())
+        assert (gauges.DATABASE_UP.values(), gauges.REDIS_UP.values()) == ({(): 1}, {(): 0})
+        watching._clear()
+        await client.aclose()
 
 
 @pytest.mark.parametrize("one", CONDITIONS, ids=lambda one: f"{one.name}-{one.gauge}")

@@ -4,6 +4,7 @@ What is unfinished has tables of its own, so it costs the same however much is f
 stop at `CAPPED`, because beyond it the exact number makes no difference.
 """
 
+import asyncio
 import contextlib
 from typing import Any, Final
 
@@ -63,7 +64,8 @@ async def update(redis: Redis, shards: int) -> None:
     await holders.update()
     up = 0
     try:
-        await _streams(redis, shards)
+        async with asyncio.timeout(status.PATIENCE):
+            await _streams(redis, shards)
     except AWAY:
         for gauge in (*_OF_STREAMS, WORKERS):
             gauge.show_all({})

@@ -8,12 +8,13 @@ import asyncio
 import contextlib
 import functools
 import secrets
+from collections.abc import AsyncIterator
 from typing import Final
 
 from redis.asyncio import Redis
 
 from leadwire.delivery import epochs, metrics
-from leadwire.delivery.monitoring import conditions, gauges, ledger, reach
+from leadwire.delivery.monitoring import conditions, gauges, ledger, reach, status
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
@@ -22,7 +23,7 @@ from leadwire.infrastructure.jobs import metrics as jobs
 from leadwire.infrastructure.loop import Loop
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
-from leadwire.infrastructure.telemetry.metrics import Gauge, LookedUp, clear
+from leadwire.infrastructure.telemetry.metrics import Gauge, LookedUp, Values, clear
 
 _EVERY: Final = 5.0  # seconds
 _TIMEOUT: Final = 10.0
@@ -44,6 +45,14 @@ SERVER_AGE: Final = LookedUp(
 DAYS_OVERDUE: Final = LookedUp("partitions_overdue", "Days past retention that the relay has not dropped yet.")
 MISSING: Final = Gauge("migrations_missing", "Migrations of this relay's version that the database lacks.")
 SHARING: Final = Gauge("installations_sharing", "Other installations that use the same Redis.")
+
+
+@contextlib.asynccontextmanager
+async def _patient() -> AsyncIterator[None]:
+    """Leave out the block, or the rest of it, where Redis does not answer soon: the database is looked up anyway."""
+    with contextlib.suppress(*AWAY):
+        async with asyncio.timeout(status.PATIENCE):
+            yield
 
 
 class Observer:
@@ -73,11 +82,13 @@ class Observer:
         self._clear()
         if isinstance(error, db.GONE):
             gauges.DATABASE_UP.show(0)
+            for gauge in (MISSING, SHARING):
+                gauge.show_all({})
         elif isinstance(error, db.Canceled):  # it answers, but too slowly
             gauges.DATABASE_UP.show(1)
         metrics.FAILED.labels("observe").inc()
         telemetry.warn("observer.failed", error=error)
-        with contextlib.suppress(*AWAY):
+        async with _patient():
             await conditions.note(self._redis)
 
     async def update(self) -> None:
@@ -86,8 +97,10 @@ class Observer:
         What each relay looks up comes first, and stays when the rest fails: missing migrations may be why it does.
         """
         MISSING.show(len((await difference())[0]))
-        with contextlib.suppress(*AWAY):
-            SHARING.show(await installation.note(self._redis))
+        sharing: Values = {}
+        async with _patient():
+            sharing = {(): await installation.note(self._redis)}
+        SHARING.show_all(sharing)
         if not await self._has_lease():
             self._clear()
             return
@@ -97,13 +110,14 @@ class Observer:
         if now - self._checked > _CHECK_EVERY:
             self._checked = now
             await self._check()
-        with contextlib.suppress(*AWAY):
+        async with _patient():
             await conditions.note(self._redis)
 
     async def _check(self) -> None:
         await reach.update()
         since = ids.floor("evt", clock.ago(seconds=_RECENT))
-        checks, _ = await ledger.check(self._redis, self._settings, since=since)
+        redis = self._redis if gauges.REDIS_UP.values().get(()) else None
+        checks, _ = await ledger.check(redis, self._settings, since=since)
         IMBALANCE.show_all({(check.name,): check.broken for check in checks})
         if begun := await epochs.begun():
             SERVER_AGE.show((clock.now() - begun[0].started_at).total_seconds())
@@ -113,7 +127,7 @@ class Observer:
 
     async def _has_lease(self) -> bool:
         name = self._name.encode()
-        with contextlib.suppress(*AWAY):
+        async with _patient():
             if not await self._redis.set(_KEY, name, nx=True, px=_LEASE_MS):
                 if await self._redis.get(_KEY) != name:
                     return False

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,7 +48,9 @@ def exclusive(path: Path) -> Iterator[Path]:
 
 def publish(directory: Path, environment: Mapping[str, str]) -> None:
     """Write down the settings that `up` runs under, in a form that a shell can read, too."""
-    write_private(directory / _ENVIRONMENT, "".join(f"{name}='{value}'\n" for name, value in environment.items()))
+    write_private(
+        directory / _ENVIRONMENT, "".join(f"{name}={shlex.quote(value)}\n" for name, value in environment.items())
+    )
 
 
 def load_environment() -> None:
@@ -56,9 +59,9 @@ def load_environment() -> None:
     if not _is_running(directory):
         return
     with suppress(OSError):
-        for line in (directory / _ENVIRONMENT).read_text().splitlines():
-            name, _, value = line.partition("=")
-            os.environ.setdefault(name, value.strip("'"))
+        for assignment in shlex.split((directory / _ENVIRONMENT).read_text()):
+            name, _, value = assignment.partition("=")
+            os.environ.setdefault(name, value)
         settings.get.cache_clear()
 
 

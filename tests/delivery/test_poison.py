@@ -72,6 +72,19 @@ async def set_all_aside(wire) -> None:
     await streams.done(wire.redis, entries)
 
 
+async def test_what_another_worker_is_sending_is_not_set_aside(workspace, bot, wire, receiver, db_clock):
+    """Whoever sets it aside holds an entry too many, or was suspended and has lost it."""
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    entries = await wire.read()
+    assert len(await wire.claim_as("living", entries)) == 1
+    await db_clock.forward(wire.settings.lease + 1)
+    assert await quarantine.set_aside(entries, "other", {"gone"}) == []
+    assert await db.value("SELECT owner FROM delivery") == "living"
+    assert len(await quarantine.set_aside(entries, "other", {"living"})) == 1
+
+
 async def test_what_follows_in_an_order_goes_on_when_the_first_is_released(in_order, wire):
     lead = await in_order.lead()
     await in_order.score(lead, 1)

@@ -15,3 +15,7 @@ FROM canceled
 
 -- {asked}: the deliveries that values of `claim.asked` name
 unnest(:events::text[], :endpoints::text[], :attempts::smallint[]) AS asked(event_id, endpoint_id, attempts)
+
+-- {free}: nobody has it, or this worker, or one that is gone
+-- The lease holds for one that wakes up and claims at that moment.
+(d.owner IS NULL OR d.owner = :owner OR d.owner = ANY(:gone::text[]) AND d.lease_until < now())

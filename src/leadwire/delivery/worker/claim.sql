@@ -1,7 +1,3 @@
--- {free}: nobody has it, or this worker, or one that is gone
--- The lease holds for one that wakes up and claims at that moment.
-(d.owner IS NULL OR d.owner = :owner OR d.owner = ANY(:gone::text[]) AND d.lease_until < now())
-
 -- claim: take what the entries name, and return all that is needed to send it
 -- The body is read from the one day that its id names, whose table takes the place of `event`. A claim that a crash of
 -- PostgreSQL forgets is made again, so its commit need not wait for the disk. What somebody else has locked is most

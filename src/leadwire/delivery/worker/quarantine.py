@@ -4,7 +4,7 @@ They are no dead letters: the receiver has done nothing wrong. Until released th
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from leadwire.delivery import metrics
 from leadwire.delivery.endpoints import due
@@ -17,9 +17,12 @@ from leadwire.infrastructure.db.statements import named
 _SET_ASIDE, _ENDPOINTS, _RELEASE = named(__file__, "set_aside endpoints release")
 
 
-async def set_aside(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Set the deliveries of `entries` aside. Return their events and endpoints."""
-    rows = [dict(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
+async def set_aside(entries: Sequence[Entry], owner: str = "", gone: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Set the deliveries of `entries` aside for `owner`, also those of workers that are `gone`; another may be sending
+    its own just now. Return their events and endpoints.
+    """
+    values = asked([entry.key for entry in entries]) | {"owner": owner, "gone": list(gone)}
+    rows = [dict(row) for row in await _SET_ASIDE.rows(**values)]
     for names in rows:
         metrics.SET_ASIDE.inc()
         telemetry.fail("delivery.set_aside", **names)

@@ -1,9 +1,9 @@
--- set_aside: let what the entries name wait for an operator
+-- set_aside: let what the entries name wait for an operator, but for what another worker is sending
 UPDATE delivery d SET state = 'waiting', due_at = 'infinity', queued_at = NULL, owner = NULL, lease_until = NULL,
     set_aside_at = now()
 FROM {asked}
 WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
-  AND d.state = 'queued'
+  AND d.state = 'queued' AND {free}
 RETURNING d.event_id, d.endpoint_id, d.workspace_id
 
 -- {aside}: what is set aside, of one event or all

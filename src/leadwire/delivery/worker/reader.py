@@ -86,5 +86,5 @@ class Reader:
         return taken
 
     async def _set_aside(self, entries: Sequence[Entry]) -> None:
-        await set_aside(entries)
+        await set_aside(entries, self._consumer, self.gone)
         await streams.done(self._redis, entries)

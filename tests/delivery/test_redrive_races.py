@@ -59,12 +59,13 @@ async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(wo
     lead = await make.lead(workspace, bot)
     await wire.relay()
     made = await endpoint(workspace, receiver.url)
-    await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
+    job = await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
     moves = [jobs.redrive, partial(erasure.erase_lead, workspace, lead.id)]
     if first == "erasure":
         moves.reverse()
     await overlapped(*moves)
     assert not (await states()).keys() & {"waiting", "queued"}
+    assert (await redrives.one(workspace, job.id)).done == (first == "replay")
 
 
 async def test_a_replay_that_meets_an_outcome_sends_it_again(workspace, bot, wire, receiver):

@@ -6,7 +6,6 @@ whose deliveries somebody has named, by an event or by numbers, takes its first 
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from piccolo.columns import Array, BigInt, Boolean, Integer, Text, Timestamptz
@@ -169,24 +168,32 @@ async def _step(job_id: str, tries: int = 0) -> Step:
     criteria = Criteria(*(job[name] for name in Criteria._fields))
     position = {name: job[name] for name in ("after_event", "after_endpoint")}
     batch = await _NEXT[criteria.replay].rows(**criteria._asdict(), **position, allowed=allowed)
+    moved = list[db.Row]()
+
+    async def again(part: Sequence[Iterable[str]]) -> None:
+        moved.extend(await _again(part, replay=criteria.replay))
+
     if batch:
         await _lock(batch)  # all at once: that somebody holds one is the failure of none
         least = 1 if tries >= _TRIES else len(batch)
-        await batches.most(batch, partial(_again, replay=criteria.replay), "delivery.not_redriven", least=least)
+        await batches.most(batch, again, "delivery.not_redriven", least=least)
         position = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
     finished = len(batch) < allowed
-    await _STEPPED.rows(id=job["id"], moved=len(batch), **position, finished=finished)
-    return Step(len(batch), ended=finished)
+    await _STEPPED.rows(id=job["id"], moved=len(moved), **position, finished=finished)
+    return Step(len(moved), ended=finished)
 
 
-async def _again(batch: Sequence[Iterable[str]], *, replay: bool = False, once: bool = False) -> None:
-    """Let these (event, endpoint) wait again; in an order, what comes after them waits for them."""
+async def _again(batch: Sequence[Iterable[str]], *, replay: bool = False, once: bool = False) -> list[db.Row]:
+    """Let these (event, endpoint) wait again; in an order, what comes after them waits for them. Return a row for each
+    that does: not for what was erased, or sent again by somebody else, meanwhile.
+    """
     states: tuple[State, ...] = ("delivered", "dead", "cancelled") if replay else ("dead",)
     values, ready = await _lock(batch)
     db.after_commit(push.wake_relay)
     again = await _AGAIN.rows(**values, states=states, replay=replay, once=once)
     if any(ready.values()):
         await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
+    return again
 
 
 async def _lock(batch: Sequence[Iterable[str]]) -> tuple[dict[str, Any], dict[str, bool]]:

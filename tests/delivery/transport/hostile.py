@@ -161,6 +161,15 @@ async def huge_headers(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
     await writer.drain()
 
 
+def many_headers(count: int) -> Behavior:
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _request(reader)
+        writer.write(b"HTTP/1.1 204 No Content\r\n" + b"X: 1\r\n" * count + b"\r\n")
+        await writer.drain()
+
+    return behave
+
+
 async def answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while True:
         await _request(reader)

@@ -57,6 +57,8 @@ async def outcome(transport: GuardedTransport, url: str) -> str:
         (hostile.closes_at_once, "protocol_error"),
         (hostile.speaks_no_http, "protocol_error"),
         (hostile.huge_headers, "protocol_error"),
+        (hostile.many_headers(100), "204"),
+        (hostile.many_headers(101), "protocol_error"),  # the HTTP client has no setting for that
     ],
 )
 async def test_every_misbehavior_has_its_outcome(behavior, expected):

@@ -155,6 +155,25 @@ async def test_probes_come_less_and_less_often_each_for_one_attempt(workspace, b
     assert await balanced(wire) == []
 
 
+async def test_what_died_of_a_410_is_probed_by_one_attempt_as_well(workspace, bot, wire, receiver, db_clock):
+    """Else its remaining retries keep a receiver that is back waiting for half an hour."""
+    made = await healing(workspace, receiver.url)
+    receiver.answer = 410
+    await people(workspace, bot, 1)
+    await wire.turn()
+    assert await states() == {"dead": 1}
+    receiver.answer = 503
+    await changes.enable(workspace, made)
+    await found()
+    await wire.turn()
+    assert await states() == {"dead": 1}
+    assert [one.attempt for one in receiver.deliveries] == [1, 5]
+    assert await balanced(wire) == []
+    receiver.answer = 204
+    await pass_by(wire, db_clock, 60)
+    assert await states() == {"delivered": 1}
+
+
 async def test_an_answer_to_a_new_event_lets_the_rest_go_at_once(workspace, bot, wire, receiver, db_clock):
     await outage(workspace, bot, wire, receiver, db_clock, 3)
     await found()

@@ -14,7 +14,7 @@ from piccolo.table import Table
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.states import State
 from leadwire.delivery.streams import push
-from leadwire.infrastructure import batches, db, ids, jobs
+from leadwire.infrastructure import batches, db, ids, jobs, settings
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
 from leadwire.infrastructure.db.statements import lists, named
@@ -137,7 +137,7 @@ async def move(workspace: str | None, job_id: str, before: Sequence[JobState], a
 
 async def once_more(event_id: str, endpoint_id: str) -> None:
     """Let a dead letter wait again, in the open transaction, for one more attempt."""
-    await _again([(event_id, endpoint_id)], once=True)
+    await _again([(event_id, endpoint_id)], used=len(settings.get().retry_schedule) + 1)
 
 
 async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> bool:
@@ -183,14 +183,14 @@ async def _step(job_id: str, tries: int = 0) -> Step:
     return Step(len(moved), ended=finished)
 
 
-async def _again(batch: Sequence[Iterable[str]], *, replay: bool = False, once: bool = False) -> list[db.Row]:
+async def _again(batch: Sequence[Iterable[str]], *, replay: bool = False, used: int | None = None) -> list[db.Row]:
     """Let these (event, endpoint) wait again; in an order, what comes after them waits for them. Return a row for each
     that does: not for what was erased, or sent again by somebody else, meanwhile.
     """
     states: tuple[State, ...] = ("delivered", "dead", "cancelled") if replay else ("dead",)
     values, ready = await _lock(batch)
     db.after_commit(push.wake_relay)
-    again = await _AGAIN.rows(**values, states=states, replay=replay, once=once)
+    again = await _AGAIN.rows(**values, states=states, replay=replay, used=used)
     if any(ready.values()):
         await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
     return again

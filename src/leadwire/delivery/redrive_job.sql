@@ -59,8 +59,8 @@ JOIN delivery d USING (event_id, endpoint_id) WHERE d.event_id = ANY(:events::te
 ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d
 
 -- again: let deliveries wait again, as a new generation
--- Those that have ended in one of :states, and with :replay those that have never been. With :once a generation goes on:
--- its attempts are used up, so that it ends with the next one, whatever comes of it.
+-- Those that have ended in one of :states, and with :replay those that have never been. With :used a generation goes on:
+-- so many attempts are used up, though a 410 has ended it before, and it ends with the next one, whatever comes of it.
 WITH asked AS (
     SELECT a.event_id, e.id AS endpoint_id, v.workspace_id, CASE WHEN e.ordered THEN v.subject END AS subject,
         CASE WHEN e.ordered AND v.subject IS NOT NULL THEN v.position END AS position
@@ -75,8 +75,8 @@ WITH asked AS (
 ), again AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, generation, attempts, subject, position, due_at,
         sequence)
-    SELECT a.event_id, a.endpoint_id, a.workspace_id, 'waiting', coalesce(ended.generation, 0) + (NOT :once)::int,
-        CASE WHEN :once THEN ended.attempts ELSE 0 END, a.subject,
+    SELECT a.event_id, a.endpoint_id, a.workspace_id, 'waiting', coalesce(ended.generation, 0) + (:used::int IS NULL)::int,
+        CASE WHEN :used IS NULL THEN 0 ELSE greatest(ended.attempts, :used) END, a.subject,
         a.position, CASE WHEN a.subject IS NULL THEN now() ELSE 'infinity' END, ended.sequence
     FROM asked a LEFT JOIN ended USING (event_id, endpoint_id)
     WHERE ended.event_id IS NOT NULL OR :replay AND NOT EXISTS (SELECT 1 FROM delivery_result d

@@ -32,9 +32,9 @@ SELECT count(*) FROM delivery_result d WHERE d.event_id >= :since AND d.state = 
 
 -- dead_too_early: dead letters with fewer attempts than the schedule gives, and no 410
 SELECT count(*) FROM delivery_result d WHERE d.event_id >= :since AND d.state = 'dead' AND NOT d.test
-  AND d.last_outcome <> 'gone'
-  AND (SELECT count(*) FROM attempt a WHERE a.event_id = d.event_id AND a.endpoint_id = d.endpoint_id
-    AND a.generation = d.generation AND a.counted) < :attempts::int
+  AND (SELECT count(*) + :attempts::int * count(*) FILTER (WHERE a.outcome = 'gone') FROM attempt a
+    WHERE a.event_id = d.event_id AND a.endpoint_id = d.endpoint_id
+      AND a.generation = d.generation AND a.counted) < :attempts::int
 
 -- too_many_attempts: deliveries with more counted attempts in a generation than they know of
 SELECT count(*) FROM every_delivery d WHERE d.event_id >= :since

@@ -137,6 +137,22 @@ async def test_no_file_reaches_into_another_workspace(exported, receiver, kind, 
         await import_file.read(exported)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[]", b'{"kind": [], "data": {}}', b'{"kind": "lead", "data": "x"}', b'{"kind": "lead", "data": [1]}',
+        b'{"kind": "conversation", "data": {"id": "conv_1", "messages": 1}}', b'{"kind": "lead", "data": {"id": 1}}',
+        b'{"kind": "conversation", "data": {"id": "conv_1", "messages": [1], "assignments": [], "notes": []}}',
+        b'{"kind": "lead", "data": ' + b"[" * 100_000, b'{"kind": "lead", "data": {"id": "lead_1", "name": "\\u0000"}}',
+    ],
+)  # fmt: skip
+async def test_a_line_of_another_form_is_refused(exported, line):
+    first, *others = exported.read_bytes().splitlines(keepends=True)
+    exported.write_bytes(b"".join([first, line + b"\n", *others]))
+    with pytest.raises(Invalid, match="none of an export"):
+        await import_file.read(exported)
+
+
 async def test_it_goes_on_wherever_it_was_interrupted(exported, workspace, tmp_path):
     whole = exported.read_bytes().splitlines(keepends=True)
     kinds = [json.loads(line)["kind"] for line in whole]

@@ -38,7 +38,9 @@ Line = dict[str, Any]
 _PAGE: Final = 200  # lines
 _LAST: Final = 200  # bytes, more than the last line has
 _LONGEST_ID: Final = 64
-_UNFIT: Final[tuple[type[BaseException], ...]] = (msgspec.MsgspecError, KeyError, *db.UNSTORABLE)
+_UNFIT: Final[tuple[type[BaseException], ...]] = (
+    msgspec.MsgspecError, KeyError, TypeError, AttributeError, RecursionError, *db.UNSTORABLE
+)  # fmt: skip
 
 
 async def read(path: Path) -> tuple[str, Counter[str]]:

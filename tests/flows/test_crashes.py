@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections import Counter
 
 import pytest
 
@@ -47,7 +48,8 @@ async def test_what_a_process_queued_before_it_was_killed_is_sent(deployment: De
     await deployment.start("relay")
     await deployment.start("deliver")
     await deployment.all_delivered(300)
-    assert len(deployment.receiver.deliveries) == 300
+    attempts = Counter((one.webhook_id, one.attempt) for one in deployment.receiver.deliveries)
+    assert set(attempts.values()) == {1}  # an answer may be too late, and is asked for again
 
 
 async def test_a_flushed_redis_in_the_middle_loses_none_of_2000(deployment: Deployment) -> None:
@@ -55,8 +57,10 @@ async def test_a_flushed_redis_in_the_middle_loses_none_of_2000(deployment: Depl
     await deployment.start("deliver")
     await deployment.write(2000)
     await deployment.receiver.received(300)
+    deployment.receiver.hang()  # else all may be sent before Redis has answered
     await deployment.redis.flushall()
     assert len(deployment.receiver.deliveries) < 2000
+    deployment.receiver.release()
     await deployment.write(100)
 
     async def older() -> bool:
@@ -69,6 +73,7 @@ async def test_a_flushed_redis_in_the_middle_loses_none_of_2000(deployment: Depl
 
 
 async def test_a_worker_told_to_stop_finishes_what_it_has_in_hand(deployment: Deployment) -> None:
+    deployment.settings = deployment.settings | {"DELIVERY_TIMEOUT": "200", "LEASE": "240"}
     relay = await deployment.start("relay")
     worker = await deployment.start("deliver")
     deployment.receiver.hang()

@@ -55,9 +55,17 @@ async def test_nothing_runs_on_when_the_owner_is_killed(used_dir: Path) -> None:
         assert await sql(second, "SELECT value FROM kept") == 7
 
 
-def test_nothing_runs_on_when_the_owner_is_killed_while_it_makes_a_cluster(data_dir: Path) -> None:
-    first = Elsewhere(data_dir)
-    until(lambda: any("initdb" in line for line in processes(data_dir)))
+def test_nothing_runs_on_when_the_owner_is_killed_while_it_makes_a_cluster(parent: Path, data_dir: Path) -> None:
+    binaries = parent / "bin"  # of an initdb that does not end by itself, however late we look
+    binaries.mkdir()
+    for name, does in (
+        ("postgres", "echo 'postgres (PostgreSQL) 18.0'"),
+        ("initdb", 'touch "$2/begun"; exec sleep 900'),
+    ):
+        (binaries / name).write_text(f"#!/bin/sh\n{does}\n")
+        (binaries / name).chmod(0o755)
+    first = Elsewhere(data_dir, LEADWIRE_EMBEDDED_POSTGRES=str(binaries / "postgres"))
+    until(lambda: list(data_dir.glob("servers/*.init-*/begun")))
     first.kill()
     until(lambda: not processes(data_dir))
     assert not (data_dir / "servers" / "postgres-18").exists()

@@ -137,7 +137,7 @@ async def test_gone_disables_the_endpoint_and_says_why(workspace, bot, wire, rec
     assert (found.enabled, found.disabled_reason) == (False, "gone")
 
 
-async def test_a_receiver_may_put_a_retry_off_but_not_hurry_it(workspace, bot, wire, receiver):
+async def test_a_receiver_may_put_a_retry_off_but_not_hurry_it(workspace, bot, wire, receiver, db_clock):
     receiver.answer, receiver.extra_headers = 500, "Retry-After: 600\r\n"
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)

@@ -66,7 +66,7 @@ async def test_both_sides_see_that_the_other_types_and_has_read(chat, workspace,
     await eventually(lambda: db.value("SELECT seen_by_visitor_seq = $1 FROM conversation", last))
     with hub.watch(workspace, conversation, ("typing_visitor",)) as watch:
         await chat.field.press_sequentially("He")
-        assert await watch.changed(60) == {(conversation, "typing_visitor")}
+        assert await watch.changed(240) == {(conversation, "typing_visitor")}
     await chat.says("Hello Ada")
     await chat.hears("Hello Ada")
     read = chat.lines.filter(has_text="Hello Ada").get_by_text("Seen")

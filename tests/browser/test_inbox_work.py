@@ -274,7 +274,7 @@ async def test_what_is_new_typed_and_seen(agent, door, workspace, crowd):
     await expect(agent.locator("#typing")).to_have_text("The visitor is typing…")
     with pubsub.hub.watch(workspace, visitor.conversation, ("typing_agent",)) as watch:
         await agent.get_by_label("Answer", exact=True).press_sequentially("Hi")
-        assert (visitor.conversation, "typing_agent") in await watch.changed(60)
+        assert (visitor.conversation, "typing_agent") in await watch.changed(240)
     await agent.get_by_label("Answer", exact=True).press("Enter")
     await expect(log).to_contain_text("Hi")
     last = await value("messages_count", visitor)

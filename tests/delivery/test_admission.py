@@ -28,7 +28,7 @@ async def by_endpoint() -> dict[str, str]:
 
 async def test_a_fan_out_amid_an_admission_wakes_it_again(workspace, bot, wire, receiver, monkeypatch):
     """It comes after the endpoint was chosen, and before what waits for it is looked at."""
-    monkeypatch.setattr(fan_out, "_PATIENCE", "10s")
+    monkeypatch.setattr(fan_out, "_PATIENCE", "4min")
     made = await endpoint(workspace, receiver.url)
     await changes.configure(workspace, made.id, EndpointChange(rate_limit=60))
     admitting = Held(admit._ADMIT)

@@ -71,7 +71,7 @@ async def test_a_loop_that_hangs_is_told(database, redis, monkeypatch, process, 
     try:
         await asyncio.wait([running, asyncio.create_task(reached.wait())], return_when=asyncio.FIRST_COMPLETED)
         assert not running.done(), running.exception()
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=240) as client:
 
             async def live():
                 response = await client.get("/health/live")

@@ -175,7 +175,7 @@ async def test_today_is_made_from_the_default_partition_while_events_come(worksp
 async def test_a_change_that_comes_while_today_is_made_does_not_fail(workspace, bot, wire, monkeypatch):
     """Its event would have gone to the default partition, which takes no more of today when its turn comes."""
     await drop(today())
-    monkeypatch.setattr(partitions, "_LOCK_TIMEOUT", "10s", raising=False)
+    monkeypatch.setattr(partitions, "_LOCK_TIMEOUT", "4min")
     blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
     async with db.transaction():
         await db.rows("SELECT 1 FROM attempt_default")  # today's events are moved by then, its attempts are not

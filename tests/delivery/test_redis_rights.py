@@ -115,7 +115,7 @@ async def woken() -> None:
         watch.clear()
         async with db.transaction():
             pubsub.publish("ws_1", "cv_1")
-        assert await watch.changed(30)
+        assert await watch.changed(240)
     listening.cancel()
     await asyncio.wait([listening])
 

@@ -64,8 +64,8 @@ async def test_deliveries_wake_ups_limits_health_and_status_work_on_it(group, us
         all_of_it.clear()
         async with db.transaction():
             pubsub.publish("ws_1", "cv_1")
-        assert await watch.changed(30)
-        assert await all_of_it.changed(30)
+        assert await watch.changed(240)
+        assert await all_of_it.changed(240)
     listening.cancel()
     await asyncio.wait([listening])
 

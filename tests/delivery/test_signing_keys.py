@@ -34,7 +34,7 @@ def key_set(address):
     """Fetch what is published of an endpoint."""
 
     async def fetch(endpoint_id):
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=240) as client:
             answer = await client.get(f"{address}/.well-known/leadwire/{endpoint_id}/jwks.json")
         return KeySet.import_key_set(answer.raise_for_status().json())
 
@@ -76,7 +76,7 @@ async def test_who_asks_for_nothing_gets_what_there_always_was(workspace, bot, w
     (delivery,) = receiver.deliveries
     assert delivery.headers["webhook-signature"].startswith("v1,")
     assert " " not in delivery.headers["webhook-signature"]
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=240) as client:
         for unknown in (made.id, "we_unknown", "%00", "we_%ff", "x" * 2000):
             answer = await client.get(f"{address}/.well-known/leadwire/{unknown}/jwks.json")
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), unknown
@@ -100,7 +100,7 @@ async def test_a_delivery_is_verified_with_what_is_published(workspace, bot, wir
 async def test_keys_are_served_as_others_read_them(workspace, receiver, address):
     made = await signed(workspace, receiver.url)
     (key,) = (await reads.endpoint(workspace, made.id)).public_keys
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=240) as client:
         answer = await client.get(f"/.well-known/leadwire/{made.id}/jwks.json")
         head = await client.head(f"/.well-known/leadwire/{made.id}/jwks.json")
     expected = {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": key.kid, "x": key.x}
@@ -207,7 +207,7 @@ async def test_a_private_key_leaves_nowhere(workspace, bot, wire, receiver, addr
     assert len(base64.b64decode(private)) == 32
     kept = await db.value("SELECT row_to_json(e)::text FROM webhook_endpoint e")
     shown = msgspec.json.encode(await reads.endpoint(workspace, made.id)).decode()
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=240) as client:
         published = (await client.get(f"{address}/.well-known/leadwire/{made.id}/jwks.json")).text
     for text in (kept, shown, published):
         assert private not in text
@@ -241,7 +241,7 @@ async def test_an_endpoint_that_has_moved_says_where(workspace, receiver, addres
     made = await signed(workspace, receiver.url)
     path = f"/.well-known/leadwire/{made.id}/jwks.json"
     await moves.leave(workspace, "move", "https://b.example")
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=240) as client:
         answer = await client.get(address + path)
         assert (answer.status_code, answer.headers["location"]) == (303, f"https://b.example{path}")
         await db.rows("UPDATE workspace SET moved_to = ''")
@@ -251,7 +251,7 @@ async def test_an_endpoint_that_has_moved_says_where(workspace, receiver, addres
 async def test_keys_go_with_their_endpoint(workspace, receiver, address):
     made = await signed(workspace, receiver.url)
     await changes.delete(workspace, made.id)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=240) as client:
         assert (await client.get(f"{address}/.well-known/leadwire/{made.id}/jwks.json")).status_code == 404
 
 

@@ -84,7 +84,7 @@ class Listening:
             self.process.kill()
             self.process.wait(120)
         self.client.close()
-        self._reading.join(10)
+        self._reading.join(240)
         self.process.stdout.close()
         self.process.stderr.close()
 
@@ -218,7 +218,7 @@ async def test_answers_are_sent_at_once(monkeypatch, capsys):
     serving = asyncio.create_task(_listen(receiver, "127.0.0.1", 0, as_json=True))
     try:
         said = await eventually(lambda: capsys.readouterr().out)
-        async with httpx.AsyncClient(base_url=json.loads(said)["listening"], trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=json.loads(said)["listening"], trust_env=False, timeout=240) as client:
             assert (await client.post("/", content=BODY)).status_code == 204
     finally:
         receiver.stop.set()

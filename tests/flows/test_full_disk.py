@@ -74,7 +74,6 @@ async def until_refused(api, path):
     raise AssertionError("the disk is never full")
 
 
-@pytest.mark.timeout(600)
 async def test_what_cannot_be_written_is_refused_or_kept_until_it_can(outage, api, disk):
     before, deployment = pids(outage), outage.deployment
     lead = await deployment.lead()

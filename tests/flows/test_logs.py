@@ -29,7 +29,9 @@ async def test_a_change_is_followed_from_its_request_to_its_post(workspace, bot,
     await db.rows("DELETE FROM event")
     async with Receiver(lambda received: 500 if received.attempt == 1 else 204) as receiver:
         made = await endpoint(workspace, receiver.url, "lead.updated")
-        async with httpx.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {api_key}"}) as client:
+        async with httpx.AsyncClient(
+            base_url=address, headers={"Authorization": f"Bearer {api_key}"}, timeout=240
+        ) as client:
             answer = await client.patch(
                 f"/v1/leads/{lead.id}",
                 json={

@@ -89,7 +89,7 @@ async def test_every_panel_shows_something(deployment, prometheus):
         if not any(word in target["expr"] for word in EMPTY)
     ]
     missing: list[str] = []
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=240) as http:
 
         async def shown():
             """Note which show nothing, while requests are made; whether all of them show something."""
@@ -108,7 +108,7 @@ async def test_every_panel_shows_something(deployment, prometheus):
 
 async def test_a_worker_that_is_gone_is_noticed(deployment, prometheus):
     pending = 'ALERTS{alertname="LeadwireProcessMissing", alertstate="pending"}'
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=240) as http:
         await eventually(lambda: prometheus.ask(http, 'leadwire_build_info{role="deliver"}'))
         assert await asyncio.to_thread(deployment.started[2].signal) == 0
 

@@ -36,7 +36,7 @@ async def addresses(servers, connected):
 
 async def answers(process, port):
     assert process.running(), process.err
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=240) as client:
         try:
             return (await client.get(f"http://127.0.0.1:{port}/health/ready")).status_code == 200
         except httpx.TransportError:

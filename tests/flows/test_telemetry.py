@@ -18,7 +18,7 @@ pytestmark = pytest.mark.flow
 
 @pytest.fixture
 async def ask():
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=240) as client:
         yield client.get
 
 

@@ -52,7 +52,7 @@ async def test_one_trace_leads_from_the_request_into_the_post(workspace, bot, ap
         made = await endpoint(workspace, receiver.url, "lead.updated")
         async with everything(Started, settings | {"TRACE_SHARE": "1"}) as (started, address):
             headers = {"Authorization": f"Bearer {api_key}", "traceparent": CALLER}
-            async with httpx.AsyncClient(base_url=address, headers=headers) as client:
+            async with httpx.AsyncClient(base_url=address, headers=headers, timeout=240) as client:
                 answer = await client.patch(f"/v1/leads/{lead.id}", json={"name": "Marguerite Perey"})
                 assert answer.status_code == 200
             posts = await receiver.received(2)

@@ -52,7 +52,7 @@ async def ask(port):
 
 async def test_requests_are_answered_while_nobody_reads_standard_error(unread):
     process, port, telemetry = unread
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=240) as client:
 
         async def ready():
             try:

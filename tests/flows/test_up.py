@@ -192,7 +192,7 @@ def test_it_survives_whatever_its_receiver_is_sent(up: Up) -> None:
     huge = {"event": "lead.updated", "data": {"id": "lead_1", "custom_fields": {"text": "x" * 900_000}}}
     strange = {"event": "\x1b[2Jstrange\x00\x07", "data": {"id": "\u202e\r\n"}}
     for body in (json.dumps(huge).encode(), json.dumps(strange).encode(), b"\xff\x00\x1b[2J", b"[" * 100_000):
-        assert httpx.post(address, content=body, trust_env=False).status_code == 401
+        assert httpx.post(address, content=body, trust_env=False, timeout=240).status_code == 401
     until(lambda: "REFUSED" in up.started.out and "?[2Jstrange??" in up.started.out)
     assert "\x1b[2J" not in up.started.out
     assert {one["name"]: one["pid"] for one in up.told()["processes"]} == pids
@@ -273,7 +273,7 @@ def test_a_test_of_an_endpoint_that_refuses_exits_1(up: Up, one_endpoint: Any) -
 
 def test_a_key_works_with_its_scopes_until_it_is_revoked(up: Up) -> None:
     made = up.json("keys", "create", "--name", "flow", "--scope", "leads:read")
-    with httpx.Client(base_url=up.told()["url"], trust_env=False) as client:
+    with httpx.Client(base_url=up.told()["url"], trust_env=False, timeout=240) as client:
         client.headers["Authorization"] = f"Bearer {made['key']}"
         assert client.get("/v1/leads?limit=1").status_code == 200
         assert client.get("/v1/conversations?limit=1").status_code == 403

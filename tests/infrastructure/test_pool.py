@@ -187,4 +187,4 @@ async def test_a_transaction_that_ends_while_the_pool_closes_gives_its_connectio
             closing = asyncio.create_task(db.close_pool())
             await asyncio.sleep(0)
             assert db.DB.connections is None
-        await asyncio.wait_for(closing, 5)
+        await asyncio.wait_for(closing, 240)

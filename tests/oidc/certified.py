@@ -39,7 +39,7 @@ async def running():
 async def registered(workspace, issuer, ours, **more):
     """A provider of a workspace, at which we are registered as a client; its id. `ours` is our address."""
     provider = await sso.add(workspace, "Acme ID", issuer)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=240) as client:
         answer = await client.post(
             f"{issuer}/reg",
             json={

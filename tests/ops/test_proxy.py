@@ -73,7 +73,7 @@ def test_a_request_gets_through_with_its_callers_address(proxy):
     plain, tls, ca = proxy
     context = ssl.create_default_context()
     ca.configure_trust(context)
-    with httpx.Client(verify=context, trust_env=False) as client:
+    with httpx.Client(verify=context, trust_env=False, timeout=240) as client:
         url = f"https://localhost:{tls}/"
         forged = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "http"}
         answer = until(lambda: _answer(client, url, forged))
@@ -107,7 +107,7 @@ def test_half_a_request_ends_at_the_proxy(proxy, half):
 
     def said() -> bytes:
         with (
-            socket.create_connection(("127.0.0.1", tls), 10) as plain,
+            socket.create_connection(("127.0.0.1", tls), 240) as plain,
             context.wrap_socket(plain, server_hostname="localhost") as connection,
         ):
             connection.sendall(half.encode())
@@ -138,7 +138,7 @@ def test_compose_replaces_one_serve_after_the_other_without_a_refused_request(se
     running = {name: Started("serve", "--port", str(port), **settings) for name, port in ports.items()}
     proxy = subprocess.Popen(["haproxy", "-f", str(tmp_path / "haproxy.cfg"), "-db"], stderr=subprocess.DEVNULL)
     try:
-        with httpx.Client(trust_env=False, base_url=f"http://127.0.0.1:{public}") as client:
+        with httpx.Client(trust_env=False, timeout=240, base_url=f"http://127.0.0.1:{public}") as client:
             for name, port in ports.items():
                 until(lambda: _states(stats) == dict.fromkeys(ports, "UP"))
                 running[name].process.terminate()
@@ -198,7 +198,7 @@ def test_a_key_and_a_host_find_their_cell_by_maps_that_a_command_wrote(key_of_a_
     running.append(subprocess.Popen(["haproxy", "-f", str(tmp_path / "haproxy.cfg"), "-db"], stderr=subprocess.DEVNULL))
 
     def cell(path: str, **headers: str) -> str | None:
-        answer = httpx.get(f"http://127.0.0.1:{public}{path}", headers=headers, trust_env=False)
+        answer = httpx.get(f"http://127.0.0.1:{public}{path}", headers=headers, trust_env=False, timeout=240)
         return next((name for name, port in cells.items() if answer.headers.get("x-from") == str(port)), None)
 
     def asked() -> list[str | None]:

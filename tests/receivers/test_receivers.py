@@ -131,7 +131,7 @@ def test_whatever_is_not_genuine_is_refused(language, running):
     secret, second, other = signing.new_secret(), signing.new_secret(), signing.new_secret()
     url, printed = running(language, f"{secret},{second}")
     right = signed(secret)
-    with httpx.Client() as client:
+    with httpx.Client(timeout=240) as client:
 
         def answer(headers: dict[str, str], body: bytes = BODY) -> int:
             return client.post(url, content=body, headers=headers).status_code

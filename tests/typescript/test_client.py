@@ -197,7 +197,7 @@ async def test_a_body_that_stands_still_is_asked_for_again_and_a_signal_ends_it(
     program = (
         HEAD
         + """
-const quick = new Leadwire(KEY, BASE, { timeout: 500, retry: { firstWait: 1 } });
+const quick = new Leadwire(KEY, BASE, { timeout: 2000, retry: { firstWait: 1 } });
 say((await quick.me.get()).id);
 const made = { id: "exp_1", resume_by: ["created_at", "id"] };
 for await (const row of quick.exports.rows(made)) say(row.id);

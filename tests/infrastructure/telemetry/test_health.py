@@ -19,7 +19,7 @@ from tests import catalog
 async def probe(database):
     """Asks the telemetry port of a process that has this health."""
     stop, served = asyncio.Event(), []
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=240) as client:
 
         async def ask(of: Health, path: str, host: str = "", names: tuple[str, ...] = ()):
             listening = bind("127.0.0.1", 0)

@@ -165,7 +165,7 @@ async def test_a_copy_ends_as_the_original(environment, workspace, bot, tmp_path
 
 def _post_each(kind, handler, body, headers):
     """The statuses that a server of this handler answers."""
-    with kind(("127.0.0.1", 0), handler) as server, httpx.Client(trust_env=False) as client:
+    with kind(("127.0.0.1", 0), handler) as server, httpx.Client(trust_env=False, timeout=240) as client:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         url = f"http://127.0.0.1:{server.server_port}/hooks"

@@ -317,7 +317,7 @@ async def test_a_download_ends_with_its_key_and_with_the_export(client, five, wo
         await note(*args, **how)
 
     monkeypatch.setattr(changes, "note", noted)
-    async with served() as url, httpx.AsyncClient(base_url=url) as real:
+    async with served() as url, httpx.AsyncClient(base_url=url, timeout=240) as real:
         real.headers["Authorization"] = f"Bearer {api_key}"
         download = asyncio.create_task(real.get(f"/v1/exports/{export['id']}/download"))
         await reached.wait()
@@ -347,7 +347,7 @@ async def test_a_download_that_is_canceled_or_left_ends(client, five, workspace,
         await note(*args, **how)
 
     monkeypatch.setattr(changes, "note", noted)
-    async with served() as url, httpx.AsyncClient(base_url=url) as real:
+    async with served() as url, httpx.AsyncClient(base_url=url, timeout=240) as real:
         real.headers["Authorization"] = f"Bearer {api_key}"
         canceled = asyncio.create_task(real.get(f"/v1/exports/{export['id']}/download"))
         left = asyncio.create_task(real.get(f"/v1/exports/{other['id']}/download"))

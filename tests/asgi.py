@@ -1,4 +1,4 @@
-"""The API without a socket. The app is made once: that takes 50 ms, and thousands of tests ask for it."""
+"""The API without a socket. The app is made once: that takes half a second, and thousands of tests ask for it."""
 
 import functools
 import itertools

@@ -9,6 +9,7 @@ from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
 from leadwire_development import pages
+from tests import asgi
 
 
 @contextlib.asynccontextmanager
@@ -16,8 +17,9 @@ async def served(port=0, more=pages.MAILBOX):
     """The app's address, inside the block."""
     pubsub.hub.leaving = False
     hub = asyncio.create_task(pubsub.hub.listen())
+    app = asgi.app() if more is pages.MAILBOX else create_app(more=more)
     try:
-        async with on_socket(create_app(more=more), port, leave=pubsub.hub.leave) as address:
+        async with on_socket(app, port, leave=pubsub.hub.leave) as address:
             yield address
     finally:
         hub.cancel()

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from leadwire.app import create_app
 from leadwire.infrastructure import ids
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.serving import serve_until
@@ -523,7 +522,7 @@ async def test_a_method_cannot_be_smuggled_in_a_header(client, lead):
 async def port(database):
     """The port of a real server, with the settings of `leadwire serve`."""
     stop, listening = asyncio.Event(), bind("127.0.0.1", 0)
-    serving = asyncio.create_task(serve_until(stop, create_app(), listening, limits=Settings()))
+    serving = asyncio.create_task(serve_until(stop, asgi.app(), listening, limits=Settings()))
     yield listening.getsockname()[1]
     stop.set()
     await serving

@@ -106,12 +106,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         module = list(grouped)
         (long if any(item.get_closest_marker("flow") for item in module) else others).append(module)
     if worker:
-        shares: list[list[pytest.Item]] = [[] for _ in range(worker["workercount"])]
-        for number, module in enumerate(long):
-            shares[number % len(shares)] += module
-        for module in others:
-            min(shares, key=len).extend(module)
-        items[:] = itertools.chain(*shares)
+        rest, dealt, workers = itertools.chain(*others), list[pytest.Item](), worker["workercount"]
+        for number in range(workers):
+            size = (len(items) - len(dealt)) // (workers - number)  # so many xdist gives to this worker, in this order
+            own = [*itertools.chain(*long[number::workers])]
+            dealt += [*own, *itertools.islice(rest, max(0, size - len(own)))]
+        items[:] = [*dealt, *rest]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,5 +1,7 @@
 """A chat goes on: on the next page, in other tabs, without a network, and while a person answers."""
 
+import asyncio
+
 from playwright.async_api import expect
 
 from leadwire.domain.bots import changes as bots
@@ -49,6 +51,66 @@ async def test_two_tabs_are_in_step(visit, chat):
     assert await chat.read() == await other.read()
     await other.dialog.get_by_role("button", name="Close chat").click()
     await expect(chat.dialog).to_be_hidden()
+
+
+async def held(page, address):
+    """Hold what a page asks of an address. Return what is set once something is held, and what lets it go on."""
+    asked, free = asyncio.Event(), asyncio.Event()
+
+    async def hold(route):
+        asked.set()
+        await free.wait()
+        await route.continue_()
+
+    await page.route(address, hold)
+    return asked, free
+
+
+async def both(visit, chat):
+    """A second tab; the chat is open in both."""
+    other = Chat(await visit.page())
+    await other.page.goto(chat.page.url)
+    await expect(other.launcher).to_be_visible()
+    await chat.open()
+    await expect(other.lines.first).to_be_visible()
+    return other
+
+
+async def test_two_tabs_that_begin_at_once_are_in_one_conversation(visit, chat):
+    other = await both(visit, chat)
+    asked, free = await held(chat.page, "**/conversations")
+    await chat.picks("Just looking")
+    await asked.wait()
+    await other.says("1-10")
+    await expect(other.lines.filter(has_text="1-10")).to_have_count(1)
+    free.set()
+    for tab in (chat, other):
+        await expect(tab.log).to_contain_text("work e-mail")
+        await tab.hears("Just looking")
+        await tab.hears("1-10")
+    assert await chat.read() == await other.read()
+    assert await db.value("SELECT count(*) FROM conversation") == 1
+
+
+async def test_what_comes_late_of_a_conversation_that_another_tab_has_left_is_not_shown(visit, chat):
+    other = await both(visit, chat)
+    await chat.picks("Just looking")
+    await other.hears("Just looking")
+    known = await chat.read()
+    asked, free = await held(chat.page, "**/messages?after=*")
+    await other.picks("1-10")
+    await asked.wait()
+    await other.dialog.get_by_role("button", name="End chat").click()
+    await other.dialog.get_by_role("button", name="Start a new chat").click()
+    await other.says("A new question")
+    await eventually(lambda: db.value("SELECT count(*) = 2 FROM conversation"))
+    new = await db.value("SELECT id FROM conversation ORDER BY id DESC LIMIT 1")
+    adopted = "id => document.querySelector('leadwire-chat').conversation.kept.id === id"
+    await chat.page.wait_for_function(adopted, arg=new)
+    free.set()
+    await chat.hears("A new question")
+    rows = await db.rows("SELECT content FROM message WHERE conversation_id = $1 ORDER BY seq", new)
+    assert await chat.read() == known + [row["content"] for row in rows]
 
 
 async def test_both_sides_see_that_the_other_types_and_has_read(chat, workspace, desk, operators):  # noqa: F811

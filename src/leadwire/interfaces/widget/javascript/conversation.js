@@ -59,14 +59,15 @@ class Conversation {
     this.flush();
   }
 
-  // A conversation that is over stays to be read; what is said next begins another.
-  renew() {
+  // A conversation that is over stays to be read; what is said next is of another.
+  leaveFor(kept) {
     const over = this.kept.id;
     if (over) this.past = [...this.lines.filter((one) => !one.unsent).map((one) => ({ ...one, key: `${over} ${one.key}` })), { key: over, rule: true }];
     this.said.clear();
-    this.refused = [];
-    this.kept = {};
-    this.mailable = this.mailed = null;
+    Object.assign(this, { kept, refused: [], mailable: null, mailed: null });
+  }
+  renew() {
+    this.leaveFor({});
     store("localStorage", this.key, null);
     this.changed();
   }
@@ -74,29 +75,28 @@ class Conversation {
   refresh() { this.stale = true; return this.flush(); }
   // Another tab has said or begun something.
   adopt() {
-    const kept = stored("localStorage", this.key) ?? {};
-    const news = kept.id !== this.kept.id || kept.status !== this.kept.status;
-    if (kept.id !== this.kept.id) this.said.clear();
-    this.kept = kept;
+    const kept = stored("localStorage", this.key) ?? {}, other = kept.id !== this.kept.id, news = other || kept.status !== this.kept.status;
+    other ? this.leaveFor(kept) : (this.kept = kept);
     kept.id && news ? this.refresh() : this.changed();
   }
 
-  // One thing at a time, in order: so no answer is ever older than what is known. A message is sent until it is answered,
-  // always under the same client_message_id, by which the server knows it again.
+  // One thing at a time, in order: so no answer is ever older than what is known; none is taken of a conversation that
+  // another tab has left meanwhile. A message is sent until it is answered, always under the same client_message_id, by
+  // which the server knows it again.
   async flush() {
     if (this.sending) return;
     this.sending = true;
     for (let tries = 0; this.unsent.length || (this.stale && this.kept.id);) {
-      const [one] = this.unsent;
+      const [one] = this.unsent, { id } = this.kept;
       try {
         this.changed();
-        if (one) { this.take(await this.deliver(one)); this.drop(); this.room.postMessage({ id: this.kept.id }); }
-        else { this.stale = false; this.take(await this.call(`conversations/${this.kept.id}/messages?after=${this.place}`)); }
+        if (one) { await (id ? this.deliver(one) : alone(`${this.key} begin`, () => this.deliver(one))); this.drop(); this.room.postMessage({ id: this.kept.id }); }
+        else { this.stale = false; this.take(await this.call(`conversations/${id}/messages?after=${this.place}`), id); }
         tries = 0;
         this.trouble = null;
       } catch (error) {
         this.stale ||= !one;
-        if (!this.settle(error, one)) await this.pause(error.after * 1000 || Math.min(500 * 2 ** tries++, 20_000));
+        if (id === this.kept.id && !this.settle(error, one)) await this.pause(error.after * 1000 || Math.min(500 * 2 ** tries++, 20_000));
       }
     }
     this.sending = this.stale = false;
@@ -105,11 +105,13 @@ class Conversation {
   }
 
   async deliver({ action, ...message }) {
+    const { id } = this.kept;
+    if (!id && stored("localStorage", this.key)?.id) { this.adopt(); throw new Error("Another tab has begun."); }
     if (!action) message.attributes = this.attributes;
     const { identity, person } = this, sign = !action && identity && person !== this.kept.person;
     if (sign) message.identity = identity;
     const answer = await this.post(action, message);
-    return sign ? { ...answer, person } : answer;
+    this.take(sign ? { ...answer, person } : answer, id);
   }
   post(action, message) {
     if (this.kept.id) return this.call(`conversations/${this.kept.id}/${action ?? "messages"}`, message.content || message.rating ? message : null);
@@ -135,11 +137,10 @@ class Conversation {
       reportError(new Error(`identify: ${error.message}`));
       return true;
     }
-    if (this.kept.id && code === "conversation_ended" && one?.content) return this.renew(), true;
-    if (this.kept.id && (status === 401 || status === 404)) { // forgotten there; or another tab has a newer token
-      const token = this.kept.token;
-      this.kept = stored("localStorage", this.key) ?? {};
-      if (this.kept.token === token || !this.kept.id) this.renew();
+    if (this.kept.id && (status === 401 || status === 404 || code === "conversation_ended" && one?.content)) {
+      const { token } = this.kept; // over, or forgotten there; or another tab has a newer one
+      this.adopt();
+      if (this.kept.token === token) this.renew();
       return true;
     }
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
@@ -153,8 +154,9 @@ class Conversation {
   }
   why(error) { return error.status === 429 ? "slow" : navigator.onLine ? "away" : "offline"; }
 
-  take(answer) {
+  take(answer, id) {
     if (answer.conversation_id) this.kept = { id: answer.conversation_id, token: answer.token, seen: 0 };
+    else if (id !== this.kept.id) return;
     for (const line of answer.messages) this.said.set(line.seq, line);
     Object.assign(this, { asked: answer.input, mailable: answer.transcript });
     this.kept.status = answer.status;

@@ -9,6 +9,8 @@ const stored = (area, key) => {
 const store = (area, key, value) => {
   try { value ? window[area].setItem(key, JSON.stringify(value)) : window[area].removeItem(key); } catch { /* see above */ }
 };
+// Of the website's tabs, one at a time.
+const alone = (name, act) => (navigator.locks ? navigator.locks.request(name, act) : act());
 
 // What is kept for all the tabs of a website: whether the chat is open, and the draft; `opened` and `greeted` for good.
 const known = (chat) => {

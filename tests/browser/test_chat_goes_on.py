@@ -163,3 +163,25 @@ async def test_a_phone_without_a_network_sends_later(browser, door, qualifier):
         await expect(chat.log).to_contain_text("work e-mail")
         await expect(waiting).to_have_count(0)
         assert await db.value("SELECT count(*) FROM message WHERE content = '11-50'") == 1
+
+
+_NO_STORAGE = """
+window.BroadcastChannel = class {
+  constructor() { throw new DOMException("The operation is insecure.", "SecurityError"); }
+};
+"""
+
+
+async def test_a_browser_that_keeps_nothing_hears_a_person(browser, door, qualifier, workspace, desk, operators):  # noqa: F811
+    """Such a page has no storage, no locks and, in Firefox, no channel to other tabs."""
+    sandbox = "sandbox allow-scripts allow-forms"
+    async with website(door, qualifier.id, sandbox) as address, visiting(browser) as visit:
+        chat = Chat(await visit.page())
+        await chat.page.add_init_script(_NO_STORAGE)
+        await chat.page.goto(address)
+        await chat.open()
+        await chat.picks("Talk to a person")
+        await chat.hears("I have asked a colleague to join. They will answer here.")
+        await inbox.reply(workspace, await db.value("SELECT id FROM conversation"), operators[0], "Ada here")
+        await chat.hears("Ada here")
+        assert visit.complaints == []

@@ -10,7 +10,7 @@ class Conversation {
     this.past = []; // conversations before this one, of this page
     this.refused = [];
     this.wakers = new Set();
-    this.room = new BroadcastChannel(this.key);
+    this.room = roomOf(this.key);
     this.room.onmessage = ({ data }) => this.learn(data);
     if (this.kept.status === "handoff" || this.unsent.length) this.refresh();
   }
@@ -194,7 +194,7 @@ class Conversation {
         if (this.status === "handoff" && !this.gone) await this.pause(wait);
       }
     };
-    await (navigator.locks ? navigator.locks.request(this.key, listen) : listen());
+    await alone(this.key, listen);
     this.following = false;
   }
   async stream(opened) {

@@ -9,8 +9,12 @@ const stored = (area, key) => {
 const store = (area, key, value) => {
   try { value ? window[area].setItem(key, JSON.stringify(value)) : window[area].removeItem(key); } catch { /* see above */ }
 };
-// Of the website's tabs, one at a time.
-const alone = (name, act) => (navigator.locks ? navigator.locks.request(name, act) : act());
+// The website's other tabs, of which one does a thing at a time: each for itself where that is forbidden, too.
+const roomOf = (key) => { try { return new BroadcastChannel(key); } catch { return { postMessage() {}, close() {} }; } };
+const alone = async (name, act) => {
+  try { await navigator.locks.query(); } catch { return act(); }
+  return navigator.locks.request(name, act);
+};
 
 // What is kept for all the tabs of a website: whether the chat is open, and the draft; `opened` and `greeted` for good.
 const known = (chat) => {

@@ -1,12 +1,15 @@
 """The inbox while much happens: what a person does is never undone by what comes by itself."""
 
 import asyncio
+import re
 
 import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations.changes import inbox as changes
+from leadwire.domain.conversations.pubsub import hub
+from leadwire.infrastructure import db
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
 
@@ -108,3 +111,50 @@ async def test_what_was_read_without_a_connection_is_told_later(inbox, visit, vi
     await inbox.evaluate("dispatchEvent(new Event('focus'))")
     await expect(inbox.locator("a.thread")).to_have_attribute("data-unread", "0")
     visit.complaints.clear()  # the browser's, of the request that failed
+
+
+async def test_a_stream_that_a_proxy_refuses_comes_back(inbox, visit, visitor):  # noqa: F811
+    """While a server starts again, its proxy answers: a browser gives up a stream for good then."""
+    refused = asyncio.Event()
+
+    async def refuse(route):
+        await route.fulfill(status=502)
+        refused.set()
+
+    await inbox.route("**/inbox/live", refuse)
+    await inbox.reload()
+    await refused.wait()
+    await inbox.unroute("**/inbox/live")
+    await visitor.says("Hello?")
+    await expect(inbox.locator("a.thread")).to_contain_text("Hello?")
+    visit.complaints.clear()  # the browser's, of the answer that refused
+
+
+async def test_what_a_proxy_says_takes_no_page_away(inbox, visit, visitor):  # noqa: F811
+    await inbox.locator("a.thread").click()
+    answer, note = inbox.get_by_label("Answer", exact=True), inbox.get_by_label("Note")
+    await note.fill("Half a note")
+
+    async def refuse(route):
+        await route.fulfill(status=502, content_type="text/html", body="<h1>Bad gateway</h1>")
+
+    await inbox.route("**/inbox*", refuse)
+    await something_said(inbox, visitor)
+    await expect(inbox.locator("#toast")).to_contain_text("No connection")
+    await inbox.unroute("**/inbox*")
+    await expect(inbox.locator("#log")).to_contain_text("Hello?")
+    await inbox.route("**/reply", refuse)
+    await answer.fill("Yes")
+    await answer.press("Enter")
+    await expect(inbox.locator("#toast")).to_contain_text("No connection")
+    await expect(answer).to_have_value("Yes")
+    await expect(note).to_have_value("Half a note")
+    visit.complaints.clear()  # the browser's, of the answers that refused
+
+
+async def test_a_page_whose_session_has_ended_asks_to_sign_in(inbox, visit, visitor):  # noqa: F811
+    await something_said(inbox, visitor)
+    await db.rows("DELETE FROM user_session")
+    hub.wake_all()
+    await expect(inbox).to_have_title(re.compile("Sign in"))
+    visit.complaints.clear()  # the browser's, of a stream that was no longer one

@@ -23,14 +23,16 @@ async function load(url, options, selectors, push) {
 }
 
 async function take(turn, url, options, selectors, push) {
-  let response, text;
+  let response, next;
   try {
     response = await fetch(url, { ...options, headers: { Accept: "text/html" } });
-    text = await response.text();
+    next = parse(await response.text());
+    if (response.status >= 500 && !next.querySelector(".side")) throw response; // of a proxy, while the server is away
   } catch {
-    return toast("No connection. Nothing is lost: try again.");
+    if (options.alone) later(() => { due.add(selectors); refresh(); });
+    return toast(options.alone ? "No connection." : "No connection. Nothing is lost: try again.");
   }
-  const next = parse(text), at = new URL(response.url), here = location.pathname;
+  const at = new URL(response.url), here = location.pathname;
   const refused = !response.ok && next.querySelector("#refusal")?.textContent.trim();
   const overtaken = turn !== latest; // something else was asked for meanwhile: this may be of another conversation
   if (overtaken || (options.alone && pressed)) {
@@ -150,7 +152,7 @@ addEventListener("popstate", () => { if (place() !== shown) location.reload(); }
 
 // ---- live pages: the server says "changed", the page asks for itself again
 
-const followed = new Map(), due = new Set();
+const followed = new Map(), due = new Set(), later = (act) => setTimeout(act, 3000 + 4000 * Math.random());
 let pressed = false;
 
 // One at a time. A person's click is never overtaken by it, and what they press is not swapped away under their finger.
@@ -177,6 +179,9 @@ function follow() {
     source.addEventListener("typing", (event) => dispatchEvent(new CustomEvent("typing", { detail: event.data })));
     source.addEventListener("done", () => source.close());
     source.onopen = changed; // something may have happened between the page and its stream, and is told by neither
+    source.onerror = () => { // refused, and given up: the page asks why, and follows again
+      if (source.readyState === EventSource.CLOSED) { followed.delete(url); later(changed); }
+    };
     followed.set(url, source);
   }
 }

@@ -1,8 +1,11 @@
 """Live streams: a bounded number for a session, and none for a session that has ended."""
 
+import asyncio
+
 import pytest
 
 from leadwire.domain.accounts.sign_in.changes import sessions
+from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import NotFound
@@ -39,6 +42,23 @@ async def test_a_session_has_twelve_streams(opened):
     again = opened()
     assert await anext(again) != DONE
     await again.aclose()
+
+
+async def test_a_stream_too_many_tells_nobody_that_its_user_has_left(workspace, me, redis):
+    """The user looks at the conversation in twelve other tabs."""
+    listening = asyncio.create_task(hub.listen())
+    streams = [live_updates._listen((workspace, "conv_x"), me, "user_x", inbox=True) for _ in range(13)]
+    try:
+        with hub.watch(workspace, "conv_x", ("left", "changed")) as watch:
+            await watch.changed(60)  # it listens
+            assert [await anext(stream) for stream in streams][12] == DONE
+            await streams.pop().aclose()
+            pubsub.publish(workspace, "conv_x")
+            assert await watch.changed(60) == {("conv_x", "changed")}
+    finally:
+        for stream in streams:
+            await stream.aclose()
+        listening.cancel()
 
 
 _DEMOTED = "UPDATE user_account SET role = 'viewer'"

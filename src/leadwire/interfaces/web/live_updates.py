@@ -63,7 +63,7 @@ async def _listen(channel: pubsub.Place, me: Person, user_id: str, *, inbox: boo
     with (
         _slot(me.session_id) as free,
         hub.watch(workspace, "" if inbox else looks_at, _KINDS) as watch,
-        pubsub.looking(workspace, looks_at if user_id else "", user_id),
+        pubsub.looking(workspace, looks_at if user_id and free else "", user_id),
     ):
         if not free:
             yield _DONE

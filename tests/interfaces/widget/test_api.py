@@ -104,6 +104,18 @@ async def test_a_repeated_post_gets_the_same_answer(caller):
     assert answers[0].status_code == 200
 
 
+async def test_a_start_that_was_stored_is_repeated_though_the_bot_is_paused_by_now(workspace, caller, shop):
+    began = await caller.says("ada@example.com", "the-same-one-again")
+    await changes.change_state(workspace, shop.id, "paused")
+    again = Caller(caller.client, shop)
+    told = await again.says("ada@example.com", "the-same-one-again")
+    assert (told.status_code, told.json()["messages"]) == (201, began.json()["messages"])
+    assert (await again.says("Large")).status_code == 200  # what it has begun goes on
+    assert (await Caller(caller.client, shop).says("ada@example.com", "another-first-one")).status_code == 404
+    await workspaces.suspend(workspace)
+    assert (await Caller(caller.client, shop).says("ada@example.com", "the-same-one-again")).status_code == 404
+
+
 async def test_reading_from_a_place(caller):
     await caller.says("ada@example.com")
     all_ = (await caller.get("messages")).json()

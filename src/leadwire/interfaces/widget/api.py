@@ -15,7 +15,7 @@ from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.flow import attachments
-from leadwire.domain.bots.schema import ChatClosed, LiveBot, Turn, VisitorSession
+from leadwire.domain.bots.schema import BotNotFound, ChatClosed, LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.visitors import faq, identities, runtime, traces
 from leadwire.domain.bots.visitors.opening import BotConfig, opening
 from leadwire.domain.conversations import changes as conversations
@@ -81,7 +81,11 @@ async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
 @post("/bots/{bot_id:str}/conversations")
 async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Turn]:
     """Start a conversation with the visitor's first message."""
-    bot = await _bot(bot_id)
+    try:
+        bot = await _bot(bot_id)
+    except BotNotFound:
+        again = (await body.json_object(request)).get("client_message_id")
+        return JSONResponse(await runtime.repeat_start(bot_id, str(again)), status_code=201)
     address = traces.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
     fields = body.fields(await body.json_object(request), NewConversation)

@@ -15,7 +15,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.flow import attachments, engine
-from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
+from leadwire.domain.bots.schema import BotNotFound, LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.visitors import decide
 from leadwire.domain.bots.visitors.decide import Heard
 from leadwire.domain.bots.visitors.faq import Answerer, Question
@@ -48,7 +48,7 @@ async def start(
     Repeated with the same client_message_id, return the same turn with a new token. Raise NotFound, Conflict, Invalid;
     Forbidden when the visitor is blocked; Unavailable when others change the same lead again and again.
     """
-    key = hashlib.sha256(f"{bot.id}\0{client_message_id}".encode()).digest()
+    key = _start_key(bot.id, client_message_id)
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
 
     async def begin(number: int) -> Turn:
@@ -65,6 +65,16 @@ async def start(
         return await _finish(heard, number, Start(token, key, address, origin.source))
 
     return await repeated(begin)
+
+
+async def repeat_start(bot_id: str, client_message_id: str) -> Turn:
+    """The turn of a start that was sent again, also when the bot is paused by now. Raise NotFound when there was none;
+    Conflict when something else has been said since.
+    """
+    earlier = await reads.session_by_start_key(_start_key(bot_id, client_message_id))
+    if earlier is None or earlier.suspended:
+        raise BotNotFound
+    return await _repeat_start(earlier, client_message_id)
 
 
 async def handle_message(
@@ -178,6 +188,10 @@ async def _finish(heard: Heard, number: int = 0, start: Start | None = None) -> 
         turn = decide.decide(heard, holder, online=online)
         await store_turn(turn, start)
     return turn_of(turn.after, list(turn.talk.messages), start.token if start else None)
+
+
+def _start_key(bot_id: str, client_message_id: str) -> bytes:
+    return hashlib.sha256(f"{bot_id}\0{client_message_id}".encode()).digest()
 
 
 async def _repeat_start(session: VisitorSession, client_message_id: str) -> Turn:

@@ -54,6 +54,26 @@ async def test_a_page_fills_in_what_it_knows_and_hears_of_the_lead(visit, door, 
         assert await db.value("SELECT count(*) FROM lead") == 1
 
 
+SHORTCUTS = """
+for (const kind of ["keydown", "keypress", "keyup"]) document.addEventListener(kind, (event) => {
+  if (event.key !== "/" || event.target.closest("input, textarea")) return;
+  event.preventDefault();
+  document.title = "Search";
+});
+"""
+
+
+async def test_what_is_typed_in_the_chat_is_no_shortcut_of_the_page(visit, door, qualifier):
+    async with website(door, qualifier.id, script=SHORTCUTS) as address:
+        page = await visit.page()
+        await page.goto(address)
+        chat = Chat(page)
+        await chat.open()
+        await chat.field.press_sequentially("9/10")
+        await expect(chat.field).to_have_value("9/10")
+        await expect(page).to_have_title("Shop")
+
+
 async def test_a_wrong_call_is_an_error_of_its_own(browser, door, qualifier):
     wrong = """
 leadwire("erase");

@@ -85,6 +85,27 @@ async def is_inside(part, width, height):
     assert box["y"] + box["height"] <= height
 
 
+async def test_the_last_words_stay_in_sight(browser, door, qualifier, desk):  # noqa: F811
+    async with shown_in(browser, door, qualifier, 390, 844) as chat:
+        await chat.open()
+        await chat.picks("Talk to a person")
+        for number in range(12):
+            await chat.says(f"Line {number}, of which\nthere are two")
+        last = chat.lines.filter(has_text="Line 11")
+        await expect(last).to_be_in_viewport(ratio=1)
+        await chat.field.fill("word " * 900)  # a higher field, and a word about it
+        await expect(chat.dialog.get_by_role("status").get_by_text("Please shorten")).to_be_visible()
+        await expect(last).to_be_in_viewport(ratio=1)
+        await chat.field.fill("")
+        await chat.dialog.get_by_role("button", name="End chat").click()
+        await expect(chat.dialog.get_by_text("How was this chat?")).to_be_visible()
+        await expect(last).to_be_in_viewport(ratio=1)
+        await chat.lines.first.scroll_into_view_if_needed()
+        await chat.dialog.get_by_role("button", name="5, Very good").click()
+        await expect(chat.dialog.get_by_placeholder("Anything to add?")).to_be_visible()
+        await expect(chat.lines.first).to_be_in_viewport()  # whoever reads what is above is left there
+
+
 async def test_the_field_is_there_for_the_whole_conversation(chat, workspace, desk):  # noqa: F811
     async def field_is_there():
         await expect(chat.thinking).to_have_count(0)

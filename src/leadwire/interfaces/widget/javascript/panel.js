@@ -33,6 +33,9 @@ class LeadwireChat extends HTMLElement {
     this.lines = el("div", { class: "lines" });
     this.dots = el("div", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i"));
     this.log = el("div", { class: "log", role: "log", "aria-live": "polite", tabindex: "0" }, this.lines, this.dots);
+    this.low = true; // read at its end, where it stays: what is below takes more or less of its room
+    this.log.onscroll = () => { this.low = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80; };
+    new ResizeObserver(() => this.low && this.sink()).observe(this.log);
     this.picks = el("div", { class: "picks", role: "group" });
     this.note = el("p", { class: "note", role: "status" });
     const typing = { dir: "auto", oninput: () => { this.measure(); this.conversation.types(); }, onkeydown: (event) => this.typed(event) };
@@ -53,6 +56,7 @@ class LeadwireChat extends HTMLElement {
       el("div", { class: "top" }, this.face, el("div", {}, this.heading, this.who), this.shut),
       this.log, this.picks, this.note, this.form, this.over, this.more);
     this.panel.onkeydown = (event) => this.pressed(event);
+    this.panel.onkeypress = this.panel.onkeyup = (event) => event.stopPropagation();
     root.replaceChildren(this.panel, this.hello, this.launcher);
   }
 
@@ -112,7 +116,8 @@ class LeadwireChat extends HTMLElement {
     (still ? this.log : this.field).focus({ preventScroll: true });
   }
   pressed(event) {
-    if (event.key === "Escape" && !event.isComposing) { event.stopPropagation(); this.close(); }
+    event.stopPropagation(); // the page, which does not see the field, would take it for a shortcut
+    if (event.key === "Escape" && !event.isComposing) this.close();
     // Whoever types wherever the focus is types an answer.
     const types = event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey;
     if (types && !this.form.hidden) this.field.focus();
@@ -176,7 +181,6 @@ class LeadwireChat extends HTMLElement {
   // Lines come and change; what is on the screen already stays the same node, so that it is not read out again.
   draw() {
     const { lines } = this.conversation, keys = new Set(lines.map((one) => one.key));
-    const low = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
     for (const [key, node] of this.shown) if (!keys.has(key)) { node.remove(); this.shown.delete(key); }
     const seen = lines.findLast((one) => one.role === "user" && one.seq <= this.conversation.kept.shown)?.key;
     let before = null;
@@ -189,9 +193,10 @@ class LeadwireChat extends HTMLElement {
       before = node;
     }
     this.dots.hidden = !this.conversation.waiting && !this.conversation.theyType;
-    if (low || lines.at(-1)?.key !== this.last && lines.at(-1)?.role === "user") this.log.scrollTop = this.log.scrollHeight;
+    if (this.low || lines.at(-1)?.key !== this.last && lines.at(-1)?.role === "user") this.sink();
     this.last = lines.at(-1)?.key;
   }
+  sink() { this.log.scrollTop = this.log.scrollHeight; }
   get agent() { return [...this.conversation.said.values()].findLast((one) => one.author)?.author ?? this.words.team; }
   lineOf(one) {
     const by = { user: this.words.you, bot: this.words.says, agent: one.author ?? this.words.team }[one.role];
@@ -219,7 +224,6 @@ class LeadwireChat extends HTMLElement {
     if (options.join("\n") !== this.offered) {
       this.offered = options.join("\n");
       this.picks.replaceChildren(...options.map((one) => pickOf(one, conversation.prompt.links?.[one], () => this.pick(one))));
-      if (options.length) this.log.scrollTop = this.log.scrollHeight;
       const { activeElement } = this.shadowRoot; // none: the focus is somewhere on the page, and stays there
       if (activeElement === this.log || activeElement === this.field && !this.field.value) this.focusField();
     }

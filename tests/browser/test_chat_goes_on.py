@@ -7,7 +7,7 @@ from playwright.async_api import expect
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.look import Look
 from leadwire.domain.conversations import pubsub
-from leadwire.domain.conversations.changes import inbox, seen
+from leadwire.domain.conversations.changes import erasing, inbox, seen
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import db
 from tests.browser.conftest import visiting
@@ -141,6 +141,20 @@ async def test_both_sides_see_that_the_other_types_and_has_read(chat, workspace,
 async def streams(workspace, conversation):
     """Whether the visitor's stream is open."""
     return hub.watchers(workspace, conversation) > 0
+
+
+async def test_a_visitor_whose_conversation_is_no_longer_kept_begins_another(visit, chat, workspace):
+    """The retention time is over, or somebody was erased; the browser still knows of an open conversation."""
+    await chat.open()
+    await chat.picks("Just looking")
+    await expect(chat.dialog.get_by_role("button", name="1-10", exact=True)).to_be_visible()
+    old = await db.value("SELECT id FROM conversation")
+    async with db.transaction():
+        await erasing.delete(workspace, [old])
+    await chat.says("Are you there?")
+    await expect(chat.dialog.get_by_text("The chat has ended")).to_be_visible()
+    await eventually(lambda: db.value("SELECT count(*) FROM message WHERE content = 'Are you there?'"))
+    visit.complaints.clear()  # the browser's, of an answer that refused
 
 
 async def test_a_phone_without_a_network_sends_later(browser, door, qualifier):

@@ -12,6 +12,7 @@ from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads
+from leadwire.domain.conversations.changes import erasing
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, ids, rate_limit, settings
 from tests import make, statements
@@ -244,6 +245,19 @@ async def test_only_the_bots_websites_may_show_it(anonymous, workspace, shop, ca
             assert (await anonymous.get(path, headers=ours)).status_code == 200
     await changes.set_origins(workspace, shop.id, ["*"])
     assert (await anonymous.get(bot, headers={"Origin": "https://evil.example"})).status_code == 200
+
+
+async def test_a_website_is_told_that_there_is_no_such_thing(anonymous, workspace, caller):
+    """Without its origin in the answer a browser tells its page nothing, and the chat would ask again for ever."""
+    await caller.says("ada@example.com")
+    async with db.transaction():
+        await erasing.delete(workspace, [caller.conversation])
+    asking = {"Access-Control-Request-Method": "POST", "Origin": SITE}
+    talk = f"/widget/v1/conversations/{caller.conversation}/messages"
+    assert (await anonymous.options(talk, headers=asking)).headers["access-control-allow-origin"] == SITE
+    for path, status in ((talk, 401), (f"/widget/v1/bots/{ids.new('bot')}", 404)):
+        answer = await anonymous.get(path, headers={**caller.headers, "Origin": SITE})
+        assert (answer.status_code, answer.headers.get("access-control-allow-origin")) == (status, SITE)
 
 
 async def test_preflights_are_answered_for_the_bots_websites_only(anonymous, shop, caller):

@@ -48,8 +48,9 @@ SELECT b.workspace_id, b.published_version, b.color, b.look, w.suspended_at IS N
 FROM bot b JOIN workspace w ON w.id = b.workspace_id WHERE b.id = :bot_id AND b.published_version IS NOT NULL
 
 -- origins
-SELECT unnest(allowed_origins) FROM bot
-WHERE id = coalesce((SELECT bot_id FROM visit WHERE conversation_id = :bot_or_conversation), :bot_or_conversation)
+-- Any website is told that there is no such bot or conversation.
+SELECT unnest(coalesce((SELECT allowed_origins FROM bot WHERE id =
+    coalesce((SELECT bot_id FROM visit WHERE conversation_id = :bot_or_conversation), :bot_or_conversation)), '{*}'))
 
 -- identity_secret
 SELECT identity_secret FROM bot WHERE id = :bot_id

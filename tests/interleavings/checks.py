@@ -17,6 +17,7 @@ from tests import jobs as background
 from tests import make
 from tests.clock import DatabaseClock
 from tests.delivery.wired import Wire
+from tests.interleavings import kept
 from tests.interleavings.operations import Case
 from tests.interleavings.starts import TEXT, Start
 
@@ -127,6 +128,7 @@ async def _drain(start: Start, wire: Wire) -> None:
         await changes.enable(start.workspace, start.endpoint_id)
     for _ in range(_ROUNDS):
         await DatabaseClock().forward(_LATER)
+        kept.end_rests()
         await background.redrive()
         await pull.expire(wire.settings)
         await _fetch(start, wire)

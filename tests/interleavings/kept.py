@@ -28,5 +28,10 @@ async def keep() -> None:
 async def restore() -> None:
     """Let the tables and the clock be as they were."""
     await db.rows("SELECT test_clock.restore()")
-    for rests in loop._rests.values():  # the same ids are met again, within the seconds that one rests
+    end_rests()  # the same ids are met again, within the seconds that one rests
+
+
+def end_rests() -> None:
+    """Let nothing rest in this process, whose clock no test moves."""
+    for rests in loop._rests.values():
         rests.clear()

@@ -156,6 +156,7 @@ def test_what_a_visitor_typed_is_never_a_template():
     assert fill("{{ name | there }} {{gone}}{", {}) == "there {"
     assert fill("{{name}}", {"name": "x" * 5000}) == "x" * 200
     assert fill("{{yes}} {{n}} {{f}}", {"yes": True, "n": 3, "f": 2.50}) == "yes 3 2.5"
+    assert fill("{{f}}", {"f": 1234567.5}) == "1234567.5"
 
 
 def test_free_questions_are_answered_for_a_while():

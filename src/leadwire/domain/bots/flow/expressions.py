@@ -83,6 +83,4 @@ def fill(text: str, variables: Mapping[str, object]) -> str:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

@@ -75,6 +75,9 @@ def test_on_fail_leads_on():
         ("number", "nan", None),
         ("number", "٣", None),
         ("number", "9" * 400, None),
+        ("number", "999" + ",999" * 4, 999999999999999),
+        ("number", "9,223" + ",372" * 5, None),  # a float cannot tell it from its neighbors
+        ("number", "9" + ",999" * 200, None),
         ("url", "example.com/a?b=c", "https://example.com/a?b=c"),
         ("url", "http://example.com", "http://example.com"),
         ("url", "javascript:alert(1)", None),

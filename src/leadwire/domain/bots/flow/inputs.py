@@ -15,7 +15,7 @@ from leadwire.domain.leads.schema import LENGTHS
 from leadwire.infrastructure.unseen import UNSEEN
 
 _SPACE: Final = re.compile(r"\s+")
-_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,3}(?:[, '\u00a0\u202f][0-9]{3})+|[0-9]{1,15})(?:\.[0-9]{1,6})?")
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,3}(?:[, '\u00a0\u202f][0-9]{3}){1,4}|[0-9]{1,15})(?:\.[0-9]{1,6})?")
 _HOST: Final = re.compile(
     r"(?=.{4,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{1,62}", re.IGNORECASE
 )

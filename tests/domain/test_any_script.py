@@ -6,6 +6,8 @@ import pytest
 
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.visitors import traces
+from leadwire.domain.leads import reads
+from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.views import changes as views
 from leadwire.domain.webhooks import filters
 from leadwire.domain.webhooks.filters import Filter
@@ -27,6 +29,13 @@ async def test_what_has_a_name_has_it_in_any_script(workspace, bot, text):
     assert filters.path_of(Filter(conditions=[f"company eq {text}"]))
     assert traces.page(f"https://shop.example/?utm_campaign={quote(text)}")[1] == text
     assert text in message(workspace=text)["Subject"]
+
+
+@pytest.mark.parametrize("text", ["İstanbul", "ΟΔΟΣ"])
+async def test_a_list_finds_a_word_as_it_is_written(workspace, bot, text):
+    """Python and PostgreSQL have other small letters for some capitals."""
+    lead = await make.lead(workspace, bot, company=f"{text} 1")
+    assert [found.id for found in (await reads.search(workspace, LeadSearch(q=text))).items] == [lead.id]
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\u2028b", "a\u202eb", "a\x7fb"])

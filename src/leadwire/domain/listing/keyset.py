@@ -80,8 +80,8 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
     def sought(self, words: Any) -> tuple[str, dict[str, Any]]:
         """The condition for `words`, which must all be in the text, in any case; and the values in it."""
         return (
-            f"lower({self.text}) LIKE ALL (:patterns::text[])",
-            {"patterns": [f"%{_escaped(word)}%" for word in words.lower().split()]},
+            f"lower({self.text}) LIKE ALL (ARRAY(SELECT lower(word) FROM unnest(:patterns::text[]) word))",
+            {"patterns": [f"%{_escaped(word)}%" for word in words.split()]},
         )
 
     async def page(self, workspace: str, query: object, after: str, limit: int, words: Any = "") -> Found[T]:

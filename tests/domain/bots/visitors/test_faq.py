@@ -1,5 +1,7 @@
 """What a bot has been taught: which entry answers a question, and how little work a question may cause."""
 
+import json
+
 import httpx
 import msgspec
 import pytest
@@ -92,7 +94,7 @@ def model(monkeypatch):
 
         def respond(request):
             sent.append(request)
-            return httpx.Response(left[0][0], json=left.pop(0)[1])
+            return httpx.Response(left[0][0], text=json.dumps(left.pop(0)[1]))
 
         monkeypatch.setattr(faq, "GuardedTransport", lambda *_, **__: httpx.MockTransport(respond))
         faq.answerer.cache_clear()
@@ -116,6 +118,16 @@ async def test_a_model_answers_from_the_entries_that_fit(workspace, taught, mode
     assert TAUGHT["How do I verify a webhook signature?"] in rules["content"]
     assert TAUGHT["Where are my invoices?"] not in rules["content"]
     assert question == {"role": "user", "content": asked.text}
+
+
+async def test_what_no_message_can_hold_is_left_out_of_a_models_answer(workspace, model):
+    bot = await published(workspace, library.text("support-triage"))
+    await changes.add_faq_entry(workspace, bot.id, "Where are my invoices?", "Under Billing.")
+    answer, _ = model(choice("Under\0 Billing. \ud83d"), choice("\ud83d"))
+    visitor = Visitor(bot, answer)
+    await visitor.says("A question")
+    assert (await visitor.says("my invoices?"))[0] == "Under Billing."
+    assert (await visitor.says("my invoices?"))[0].startswith("I do not know")
 
 
 async def test_a_model_is_not_asked_without_facts_nor_beyond_its_budget(workspace, taught, model):

@@ -91,7 +91,8 @@ class Model:
         async with asyncio.timeout(self._settings.model_timeout):
             response = await self._client.post("chat/completions", json=body)
         choices = response.raise_for_status().json()["choices"]
-        reply = (choices[0]["message"].get("content") or "").strip() if choices else ""
+        reply = (choices[0]["message"].get("content") or "") if choices else ""
+        reply = reply.replace("\0", "").encode(errors="ignore").decode().strip()  # without halves of characters
         return None if not reply or _UNKNOWN in reply else reply[:MAX_TEXT]
 
 

@@ -80,6 +80,15 @@ async def test_without_a_nudge_it_just_ends(live, after):
     assert [await after(minutes) for minutes in (29, 2)] == [(0, 0), (0, 1)]
 
 
+async def test_a_blank_nudge_is_none(workspace, after):
+    """It was refused once a minute, with a warning, until the end."""
+    visitor = Visitor(await published(workspace, NUDGING.replace("Still there?", " ")))
+    await visitor.says("ada@example.com")
+    assert await after(6) == (0, 0)
+    assert await db.value("SELECT count(*) FROM job WHERE kind = 'silence'") == 0
+    assert await after(25) == (0, 1)
+
+
 async def test_several_processes_share_the_work(workspace, live, db_clock):
     for _ in range(6):
         await Visitor(live).says("ada@example.com")

@@ -45,6 +45,15 @@ async def test_the_bot_says_so_and_asks_for_an_address_which_makes_a_lead(worksp
     assert kinds.index("conversation.handoff") < kinds.index("lead.created")
 
 
+async def test_a_blank_text_is_not_said(workspace):
+    """Its author wants none; a visitor who asked for a person, or left an address, was refused."""
+    blank = "".join(f'{name} = " "\n' for name in ("away_text", "away_known_text", "away_thanks_text", "failure_text"))
+    visitor = Visitor(await published(workspace, blank + SMALL))
+    assert (await waits(visitor))[1:] == []
+    assert await visitor.says("ada@example.com") == []
+    assert (await lead_of(workspace, visitor)).email == "ada@example.com"
+
+
 async def test_who_is_known_is_not_asked(visitor):
     assert await visitor.says("ada@example.com") == ["Your e-mail?", "How big?"]
     assert await visitor.says("Large") == ["One moment.", KNOWS]

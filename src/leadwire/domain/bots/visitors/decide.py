@@ -137,13 +137,13 @@ def decide(heard: Heard, holder: StoredLead | None, *, online: bool) -> TurnPlan
         state.variables
     )
     told = Told(state.variables, _text(person.get("email")), _text(person.get("name")))
-    plan = planning.say(heard.plan, [_message(step) for step in steps if isinstance(step, NewMessage | Reply)], told)
+    plan = planning.say(heard.plan, [message for step in steps for message in _messages(step)], told)
     plan = _capture_or_correct(plan, heard, holder)
     for step in steps:
         if isinstance(step, HandedOff) and plan.row["status"] == "active":
             plan = planning.hand_off(plan, step.reason)
             if not online and not planning.is_full(plan):  # full: that a person was asked for still counts
-                plan = planning.say(plan, [_away(session, plan)])
+                plan = planning.say(plan, _messages(_away(session, plan)))
         elif isinstance(step, Ended):
             plan = planning.end(plan, "bot", step.reason)
     after = structs.replace(
@@ -178,20 +178,22 @@ def _correction(heard: Heard, lead: Lead) -> LeadPatch:
     return _patch(heard.answers | {k: v for k, v in fresh.items() if k not in heard.answers}, lead.score + points, lead)
 
 
-def _message(step: NewMessage | Reply) -> NewMessage:
-    """A message of the bot that repeats the visitor's own words is erased with the lead, as theirs are."""
-    if isinstance(step, NewMessage):
-        return step
-    return NewMessage(role="bot", content=step.text, answers="repeated" if step.personal else None)
+def _messages(step: NewMessage | Effect) -> list[NewMessage]:
+    """What is said, but for a text that its author has left blank. A message of the bot that repeats the visitor's own
+    words is erased with the lead, as theirs are.
+    """
+    if isinstance(step, Reply) and step.text.strip():
+        return [NewMessage(role="bot", content=step.text, answers="repeated" if step.personal else None)]
+    return [step] if isinstance(step, NewMessage) else []
 
 
-def _away(session: VisitorSession, plan: Plan) -> NewMessage:
+def _away(session: VisitorSession, plan: Plan) -> Reply:
     """What the bot says to a visitor who waits while nobody has the inbox open."""
     text = session.flow.away_known_text if _is_reachable(plan) else session.flow.away_text
     variables = hours.variables(session.flow, plan.at)
     if "next_open" in variables:
         text = f"{text} {fill(session.flow.back_text, variables)}"[:MAX_TEXT]
-    return NewMessage(role="bot", content=text)
+    return Reply(text)
 
 
 def _is_reachable(plan: Plan) -> bool:

@@ -34,7 +34,7 @@ async def store_turn(turn: TurnPlan, start: Start | None) -> None:
     state = {"state": _encoded(after.state)}
     if start:
         flow = after.flow
-        times = {"nudge_minutes": flow.nudge_minutes if flow.nudge_text else None}
+        times = {"nudge_minutes": flow.nudge_minutes if (flow.nudge_text or "").strip() else None}
         times |= {"inactivity_minutes": flow.inactivity_minutes}
         visit = {"token_hash": keys.digest(start.token), "start_key": start.key, "address": start.address}
         more.append(Part(_PARTS["visit"], {**state, **visit, **times}))

@@ -156,6 +156,14 @@ async def test_messages_are_those_of_the_conversations_that_match(client, five, 
     }  # fmt: skip
 
 
+async def test_what_is_said_later_is_not_in_it(client, five, workspace):
+    export = await created(client, "messages", until="2030-01-01")
+    before = (await downloaded(client, export)).content
+    with clock.at(clock.now() + timedelta(seconds=1)):
+        await conversations.add_message(workspace, five[0].conversation_id, "user", "Later")
+    assert (await downloaded(client, export)).content == before
+
+
 async def test_events_are_those_of_the_feed(client, five):
     await settled()
     export = await created(client, "events", types="lead.created", since="2020-01-01")

@@ -33,7 +33,7 @@ SELECT m.id, c.id, c.bot_id, m.role, m.content, m.created_at, m.seq, c.created_a
 FROM (SELECT id, bot_id, created_at {{source}}
     AND (created_at, id) >= (:after_conversation_created_at::timestamptz, :after_conversation_id::text)) c
 CROSS JOIN LATERAL (SELECT * FROM message WHERE message.conversation_id = c.id
-    AND (c.id <> :after_conversation_id OR seq > :after_seq::int)) m
+    AND message.created_at < :exported_at AND (c.id <> :after_conversation_id OR seq > :after_seq::int)) m
 ORDER BY c.created_at, c.id, m.seq LIMIT {_AT_ONCE}"""
 
 
@@ -97,18 +97,23 @@ def rows(workspace: str, job: StoredExport, query: Any, after: str) -> AsyncIter
         kinds = tuple(query.types.split(",")) if query.types else ()
         return feed.walk(workspace, after or query.since or cursors.FIRST, kinds, job.created_at)
     query = structs.replace(query, until=min(query.until or job.created_at, job.created_at))
+    if job.export.type == "messages":
+        return _messages(workspace, query, after, job.created_at)
     return _WALKS[job.export.type](workspace, query, after)
 
 
-async def _messages(workspace: str, query: ConversationQuery, after: str) -> AsyncIterator[list[ExportedMessage]]:
-    """Yield the messages behind `after` of the conversations that match. Raise InvalidParameter."""
+async def _messages(
+    workspace: str, query: ConversationQuery, after: str, exported_at: datetime
+) -> AsyncIterator[list[ExportedMessage]]:
+    """Yield the messages behind `after` of the conversations that match, without what is said later. Raise
+    InvalidParameter.
+    """
     cursor = _ORDER.values(_ORDER.place_of(after)) if after else _FIRST
     used = conversations.filters(query)
     statement = sql(_PAGE.format(source=conversations.source(used)))
+    values = {"workspace": workspace, "exported_at": exported_at, **used}
     while True:
-        messages = [
-            ExportedMessage(*clock.texts(row)) for row in await statement.rows(workspace=workspace, **used, **cursor)
-        ]
+        messages = [ExportedMessage(*clock.texts(row)) for row in await statement.rows(**values, **cursor)]
         if messages:
             yield messages
         if len(messages) < _AT_ONCE:
@@ -124,5 +129,4 @@ async def _messages(workspace: str, query: ConversationQuery, after: str) -> Asy
 _WALKS: Final[dict[Kind, Callable[..., AsyncIterator[Sequence[Struct]]]]] = {
     "leads": leads.export,
     "conversations": conversations.export,
-    "messages": _messages,
 }

@@ -3,9 +3,21 @@
 import asyncio
 import threading
 
+import pytest
+
+from leadwire.domain.bots import changes
 from leadwire.domain.bots.changes import drafts
-from tests.delivery.interleaved import apart
+from leadwire.infrastructure.errors import NotFound
+from tests.delivery.interleaved import apart, overlapped
 from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
+
+
+async def test_a_bot_that_is_being_deleted_is_not_taught(workspace, bot):
+    with pytest.raises(NotFound):
+        await overlapped(
+            lambda: changes.change_state(workspace, bot, "deleted"),
+            lambda: changes.add_faq_entry(workspace, bot, "When?", "Now."),
+        )
 
 
 async def test_a_visitor_does_not_wait_for_an_edit(workspace, visitor):  # noqa: F811

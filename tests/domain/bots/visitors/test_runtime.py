@@ -145,6 +145,12 @@ async def test_nothing_is_stored_when_a_turn_fails(workspace, visitor, monkeypat
     assert await visitor.says("Large", "the-message-that-broke") == ["One moment."]
 
 
+async def test_a_bot_that_is_deleted_while_a_visitor_begins_is_not_there(workspace, visitor):
+    await changes.change_state(workspace, visitor.bot.id, "deleted")
+    with pytest.raises(NotFound):
+        await visitor.says("Hello")
+
+
 async def test_a_bot_that_breaks_hands_over(workspace, visitor, monkeypatch):
     await visitor.says("ada@example.com")
     monkeypatch.setattr(decide.engine, "step", lambda *_: 1 / 0)

@@ -172,8 +172,8 @@ async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str)
     question, answer = question.strip(), answer.strip()
     if not (0 < len(question) <= 500 and 0 < len(answer) <= 2000) or "\0" in question + answer:
         raise Invalid("A question has 1 to 500 characters, an answer 1 to 2000.")
-    await reads.detail(workspace, bot_id)
     async with db.transaction():
+        await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)  # else it may be deleted before the entry comes
         values = {"id": ids.new("faq"), "workspace": workspace, "bot": bot_id, "now": clock.now()}
         await _ADD_ENTRY.rows(**values, question=question, answer=answer)
         await quotas.check(workspace, "faq_entries", _COUNT_ENTRIES, bot=bot_id)

@@ -64,7 +64,10 @@ async def start(
         token = secrets.token_urlsafe(32)
         return await _finish(heard, number, Start(token, key, address, origin.source))
 
-    return await repeated(begin)
+    try:
+        return await repeated(begin)
+    except db.Orphaned:  # the bot has just been deleted
+        raise BotNotFound from None
 
 
 async def repeat_start(bot_id: str, client_message_id: str) -> Turn:

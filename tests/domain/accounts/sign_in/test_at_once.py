@@ -5,7 +5,7 @@ import pytest
 from leadwire.domain.accounts.sign_in import changes as sign_in
 from leadwire.domain.accounts.sign_in import passwords
 from leadwire.infrastructure import db
-from leadwire.infrastructure.errors import DomainError
+from leadwire.infrastructure.errors import Conflict, DomainError, Invalid
 from tests.delivery.interleaved import Held, apart, ended_or_blocked, overlapped
 from tests.interleavings.accounts import OPERATIONS, PASSWORD, People
 
@@ -47,3 +47,23 @@ async def test_a_code_that_was_right_opens_no_session_behind_another_password(pe
     await code
     await reset
     assert await ways_in(people) == (0, 1, None, True)
+
+
+async def test_a_password_that_was_right_opens_nothing_behind_a_passkey_that_was_added_meanwhile(people):
+    await db.rows("DELETE FROM passkey")
+
+    async def late():
+        with pytest.raises(Invalid, match="E-mail or password is not right"):
+            await OPERATIONS["sign_in_by_password"](people)
+
+    await overlapped(lambda: OPERATIONS["add_passkey"](people), late)
+    assert (await ways_in(people))[:2] == (1, 1)
+
+
+async def test_a_second_factor_stays_that_has_just_come_to_open_another_workspace(people):
+    async def late():
+        with pytest.raises(Conflict, match="to another workspace, too"):
+            await OPERATIONS["remove_second_factor"](people)
+
+    await overlapped(lambda: OPERATIONS["join_another_workspace"](people), late)
+    assert await db.value("SELECT count(*) FROM passkey") == 1

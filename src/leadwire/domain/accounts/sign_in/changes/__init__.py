@@ -42,6 +42,8 @@ async def sign_in(email: str, password: str, browser: Browser, invitation: str =
     _, login_id, stored, code_wanted, _ = login
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
+        # Alone first: a statement that waits for whoever adds a passkey would not see it.
+        await Login.select(Login.id).where(Login.id == login_id).lock_rows("NO KEY UPDATE")
         if not await _STILL.row(id=login_id, stored=stored, fresh=fresh, code_wanted=code_wanted):
             raise wrong
         if code_wanted:

@@ -18,7 +18,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.table import Login, Passkey, RecoveryCode
+from leadwire.domain.accounts.table import Login, Passkey, RecoveryCode, UserAccount
 from leadwire.infrastructure import clock, db, ids, secret_box
 from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -84,8 +84,9 @@ async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> 
     address. Raise NotFound; Conflict where it would open another workspace too, unless an operator does it.
     """
     async with db.transaction():
-        login_id, email, accounts = await _FIND.one(NotFound(_NOBODY), workspace=workspace, user=user_id)
-        if accounts > 1 and not by_operator:
+        login_id, email = await _FIND.one(NotFound(_NOBODY), workspace=workspace, user=user_id)
+        # Counted once the login is locked: they may just have joined another workspace.
+        if not by_operator and await UserAccount.count().where(UserAccount.login_id == login_id) > 1:
             raise Conflict("They sign in to another workspace, too: an operator can do this, on the command line.")
         await _remove_app(login_id)
         await Passkey.delete().where(Passkey.user_id == login_id)

@@ -1,6 +1,5 @@
 -- find: a colleague who has a second factor
-SELECT l.id, l.email, (SELECT count(*) FROM user_account o WHERE o.login_id = l.id) AS accounts
-FROM user_account u JOIN login l ON l.id = u.login_id
+SELECT l.id, l.email FROM user_account u JOIN login l ON l.id = u.login_id
 WHERE u.workspace_id = :workspace AND u.id = :user AND {has_factor} FOR NO KEY UPDATE OF l
 
 -- stored

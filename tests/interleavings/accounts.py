@@ -216,6 +216,11 @@ async def be_made_by_a_provider(people: People) -> None:
 
 
 @_operation
+async def come_with_an_invitation(people: People) -> None:
+    await people.came("new", "agents")
+
+
+@_operation
 async def configure_provider(people: People) -> None:
     await people.form(people.admin, sso.configure(people.workspace, people.provider, SETUP))
 

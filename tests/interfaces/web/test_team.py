@@ -2,14 +2,16 @@
 
 import asyncio
 import re
+from functools import partial
 
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in.changes import sessions
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import db, ids
-from leadwire.infrastructure.errors import Forbidden
+from leadwire.infrastructure.errors import Conflict, Forbidden
 from tests import make
 from tests.delivery.interleaved import overlapped
 from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
@@ -178,3 +180,20 @@ async def test_another_workspace_s_people_are_not_there(admin):
     assert await role_of("eve@example.org") == "agent"
     async with browser() as them:
         await them.open(f"/join/{token}")
+
+
+async def test_of_two_links_to_one_address_that_are_made_at_once_one_is_left(workspace):
+    invite = partial(team.invite, workspace, "new@example.org", "agent")
+    await overlapped(invite, invite)
+    assert await db.value("SELECT count(*) FROM invitation") == 1
+
+
+async def test_no_link_is_left_to_somebody_who_joins_while_it_is_made(workspace):
+    token = await team.invite(workspace, "new@example.org", "agent")
+
+    async def late():
+        with pytest.raises(Conflict, match="has an account already"):
+            await team.invite(workspace, "new@example.org", "admin")
+
+    await overlapped(lambda: team.accept(token, "", PASSWORD, Browser("127.0.0.1")), late)
+    assert await db.value("SELECT count(*) FROM invitation") == 0

@@ -12,7 +12,7 @@ from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound
 
-COUNT_PEOPLE, _TURN, _NAME, _VERIFIED, _UNVERIFIED, _VOUCH, _ADD = named(
+COUNT_PEOPLE, TURN, _NAME, _VERIFIED, _UNVERIFIED, _VOUCH, _ADD = named(
     __file__, "count_people turn name verified unverified vouch add"
 )
 
@@ -31,7 +31,7 @@ async def add(
 
     Runs in the open transaction. Raise Conflict for a colleague, QuotaExceeded.
     """
-    await _TURN.rows(email=email)
+    await TURN.rows(email=email)
     taken = Conflict("No account can be made with this address. Ask for a link to another one.")
     user_id, now = ids.new("user"), clock.now()
     await _ADD.one(
@@ -59,7 +59,7 @@ async def join_anew(token: str, email: str, name: str | None, password_hash: str
 
     Raise NotFound, Conflict, QuotaExceeded.
     """
-    await _TURN.rows(email=email)
+    await TURN.rows(email=email)
     offered = await offer(token)
     login_id, bare = (await _VERIFIED.row(email=email) if offered["mailed"] else None) or (None, True)
     if not bare:
@@ -79,7 +79,7 @@ async def join(token: str, login_id: str, address: str) -> str:
     if login is None:
         raise NotFound("This account has just been removed.")
     email = login["email"]
-    await _TURN.rows(email=email)
+    await TURN.rows(email=email)
     offered = await offer(token)
     if offered["email"] and offered["email"].lower() != email.lower():
         raise Conflict("This invitation is for another address than that of your account.")
@@ -96,7 +96,7 @@ async def vouch(workspace: str, user_id: str, email: str) -> None:
     open transaction.
     """
     if login_id := await _UNVERIFIED.value(user=user_id, email=email):
-        await _TURN.rows(email=email)
+        await TURN.rows(email=email)
         await _VOUCH.rows(login=login_id, email=email, workspace=workspace, at=clock.now())
 
 

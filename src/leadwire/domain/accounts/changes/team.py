@@ -57,9 +57,10 @@ async def invite(
         if not await limit.take_at_once(of):
             raise RateLimited("Too many invitations. Wait an hour.", headers={"Retry-After": str(_WINDOW)})
     async with db.transaction():
-        if email and await _COLLEAGUE.row(workspace=workspace, email=email):
-            raise Conflict(f"{email} has an account already.")
         if email:
+            await joining.TURN.rows(email=email)
+            if await _COLLEAGUE.row(workspace=workspace, email=email):
+                raise Conflict(f"{email} has an account already.")
             await Invitation.delete().where(Invitation.workspace_id == workspace, Invitation.email == email)
         token, now = secrets.token_urlsafe(32), clock.now()
         await _ADD.rows(

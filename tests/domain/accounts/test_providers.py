@@ -6,6 +6,7 @@ import pytest
 
 from leadwire.domain.accounts.domains import changes as domains
 from leadwire.domain.accounts.domains import reads as domain_reads
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.sso import discovery, reads
 from leadwire.domain.accounts.sso.changes import sign_in
@@ -13,6 +14,7 @@ from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.tokens import Claims, Header
 from leadwire.infrastructure import clock, db, preconditions
 from leadwire.infrastructure.errors import Conflict
+from tests import make
 from tests.delivery.interleaved import overlapped
 from tests.interleavings.accounts import BROWSER
 from tests.oidc.lying import set_up
@@ -51,6 +53,31 @@ async def test_who_comes_while_a_group_loses_its_role_does_not_get_it(workspace)
 
     await overlapped(partial(sso.configure, workspace, made, sso.Setup(roles={"board": "admin"})), come)
     assert await db.value("SELECT count(*) FROM user_account") == 0
+
+
+async def test_passwords_stay_on_where_the_provider_of_whoever_ends_them_has_just_been_removed(workspace):
+    emergency = await make.user(workspace, "admin")
+    await db.rows("UPDATE login SET password_hash = 'a hash' WHERE id = $1", emergency)
+    await sso.set_break_glass(workspace, emergency, on=True)
+    made = await set_up(workspace, "https://login.example.org", default_role="admin")
+    now = clock.now().timestamp()
+    claims = Claims("", "", now, now, "eve", email="eve@example.org", email_verified=True)
+    me = await sessions.person(await sign_in.sign_in(await reads.one(made), claims, BROWSER), "127.0.0.1")
+    await sso.remove(workspace, made)
+    with pytest.raises(Conflict, match="Sign in through the provider first"):
+        await sso.enforce(workspace, me)
+
+
+async def test_a_domain_that_a_provider_has_just_come_to_rely_on_stays(workspace):
+    made = await set_up(workspace, "https://login.example.org")
+    await make.domain(workspace, "example.com")
+    (domain,) = [one for one in await domain_reads.listed(workspace) if one.name == "example.com"]
+
+    async def late():
+        with pytest.raises(Conflict, match="Acme ID relies on"):
+            await domains.remove(workspace, domain.id)
+
+    await overlapped(partial(sso.configure, workspace, made, sso.Setup(domains=[NAME, "example.com"])), late)
 
 
 async def test_a_provider_that_says_other_addresses_each_time_is_not_remembered_for_ever(database):

@@ -17,7 +17,7 @@ async def one(workspace: str, domain_id: str) -> Domain:
 
 @query()
 async def counting(workspace: str, names: list[str]) -> set[str]:
-    """Those of some domains that the workspace may rely on now."""
+    """Those of some domains that the workspace may rely on now. Until the open transaction ends nobody removes them."""
 
 
 @query()

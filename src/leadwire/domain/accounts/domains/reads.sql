@@ -6,7 +6,7 @@ SELECT {domain} FROM email_domain WHERE workspace_id = :workspace AND id = :doma
 
 -- counting
 SELECT d.domain FROM email_domain d
-WHERE d.workspace_id = :workspace AND d.domain = ANY(:names::text[]) AND {counts}
+WHERE d.workspace_id = :workspace AND d.domain = ANY(:names::text[]) AND {counts} FOR KEY SHARE
 
 -- taken_over
 SELECT domain, to_char(taken_over_until AT TIME ZONE 'UTC', 'YYYY-MM-DD') FROM email_domain

@@ -11,6 +11,7 @@ from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.domains.reads import counting
 from leadwire.domain.accounts.schema import ROLES, Person, Role
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sso import reads
 from leadwire.domain.accounts.table import IdentityProvider, Workspace
 from leadwire.infrastructure import clock, db, ids, preconditions, secret_box, settings
@@ -127,7 +128,7 @@ async def enforce(workspace: str, me: Person) -> None:
         await _locked(workspace)
         if not await _COUNT_BREAK_GLASS.value(workspace=workspace):
             raise Conflict("Choose an emergency account first: the provider may fail one day.")
-        if me.provider is None:
+        if me.provider is None or not await sessions.is_active(me):
             raise Conflict("Sign in through the provider first: so you know that it works.")
         await Workspace.update({Workspace.sso_enforced: True}).where(Workspace.id == workspace)
 

@@ -48,6 +48,12 @@ async def test_people_elsewhere_are_refused_with_and_without_a_session(admin, wo
     assert "Sign in to Leadwire" in await admin.open("/")
 
 
+async def test_who_has_just_come_from_elsewhere_is_not_taken_to_be_there(admin, workspace):
+    await db.rows("UPDATE user_session SET address = $1", HOME)
+    await workspaces.set_networks(workspace, [f"{OFFICE}/32"], OFFICE)
+    assert await sessions.is_active(await sessions.person(admin.cookies["leadwire"], OFFICE))
+
+
 async def test_an_open_page_ends_when_its_session_is_elsewhere(admin, workspace):
     me = await sessions.person(admin.cookies["leadwire"], admin.address)
     await db.rows("UPDATE user_session SET address = $1", HOME)

@@ -98,14 +98,15 @@ async def person(token: str | None, address: str) -> Person | None:
     """Return whose token this is, and record that they were seen; None when it is unknown, has ended or is too old, or
     its workspace is suspended.
     """
-    row = await _FIND.row(hash=keys.digest(token), **_bounds()) if token else None
+    now = clock.now()
+    seen = {"address": address, "lately": now - _SEEN_EVERY}
+    row = await _FIND.row(hash=keys.digest(token), **seen, **_bounds()) if token else None
     if token is None or row is None:
         return None
-    now = clock.now()
-    *columns, seen_at = row
+    *columns, noted = row
     form_token = hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
     person = Person(*[*columns, address, form_token])
-    if seen_at < now - _SEEN_EVERY:
+    if not noted:
         await _SEEN.rows(id=person.session_id, now=now, address=address)
     return person
 

@@ -10,7 +10,8 @@ SELECT l.id, u.id, u.email_address, u.name, u.role, u.workspace_id, w.name, s.id
     u.operator, {has_factor}, s.provider_id, w.networks,
     ARRAY(SELECT ARRAY[o.id, elsewhere.name] FROM user_account o JOIN workspace elsewhere
         ON elsewhere.id = o.workspace_id WHERE o.login_id = l.id AND o.id <> u.id AND s.provider_id IS NULL
-        AND elsewhere.suspended_at IS NULL ORDER BY elsewhere.name, o.id), s.seen_at {living} AND s.hash = :hash
+        AND elsewhere.suspended_at IS NULL ORDER BY elsewhere.name, o.id),
+    s.seen_at >= :lately AND s.address = :address {living} AND s.hash = :hash
 
 -- other
 SELECT w.id, w.name, w.networks, w.sso_enforced AND NOT u.break_glass AS barred

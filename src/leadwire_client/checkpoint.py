@@ -48,7 +48,7 @@ class Compared(NamedTuple):
 
 def compare(connection: Any, checkpoint: Checkpoint, endpoint: str = "") -> Compared:
     """Compare what `once` got with a `number` with a checkpoint. With an asynchronous connection: `compare_async`."""
-    return run_blocking(compare_async(connection, checkpoint, endpoint))
+    return run_blocking(connection, compare_async(connection, checkpoint, endpoint))
 
 
 async def compare_async(connection: Any, checkpoint: Checkpoint, endpoint: str = "") -> Compared:

@@ -69,10 +69,10 @@ class Once:
     def __enter__(self) -> bool:
         if self._awaits:
             raise TypeError("this connection is asynchronous: use `async with`")
-        return bool(run_blocking(self._handled.__aenter__()))
+        return bool(_at_once(self._handled.__aenter__()))
 
     def __exit__(self, *error: object) -> None:
-        run_blocking(self._handled.__aexit__(*error))
+        _at_once(self._handled.__aexit__(*error))
 
     async def __aenter__(self) -> bool:
         if not self._awaits:
@@ -135,7 +135,7 @@ def once(
         handled = _database(connection, webhook_id, days, None if number is None else (endpoint, int(number)))
     else:
         raise TypeError(f"not a connection of psycopg 3, asyncpg, sqlite3, aiosqlite or redis-py: {type(connection)}")
-    return Once(handled, awaits=hasattr(connection, "__aenter__") or hasattr(connection, "fetch"))
+    return Once(handled, awaits=_awaits(connection))
 
 
 def check_numbers(connection: Any, endpoint: str = "", *, patience: int = 7200, days: int = 60) -> Numbers:
@@ -145,7 +145,7 @@ def check_numbers(connection: Any, endpoint: str = "", *, patience: int = 7200, 
     been here for `patience` seconds: the retries of a delivery take 36 minutes. Numbers below the first that came are
     not missed. Rows older than `days` are deleted. With an asynchronous connection use `check_numbers_async`.
     """
-    return run_blocking(check_numbers_async(connection, endpoint, patience=patience, days=days))
+    return run_blocking(connection, check_numbers_async(connection, endpoint, patience=patience, days=days))
 
 
 async def check_numbers_async(connection: Any, endpoint: str = "", *, patience: int = 7200, days: int = 60) -> Numbers:
@@ -228,11 +228,23 @@ async def _value(result: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-def run_blocking(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits, because its connection is blocking: it ends at its first step."""
+def _awaits(connection: Any) -> bool:
+    return hasattr(connection, "__aenter__") or hasattr(connection, "fetch")
+
+
+def run_blocking(connection: Any, steps: Coroutine[Any, Any, T]) -> T:
+    """Run what a blocking connection is asked. Raise TypeError where it is asynchronous: it is asked nothing then."""
+    if _awaits(connection):
+        steps.close()
+        raise TypeError("this connection is asynchronous: use the function's `_async`")
+    return _at_once(steps)
+
+
+def _at_once(steps: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never waits, as its connection is blocking: it ends at its first step."""
     try:
         steps.send(None)
     except StopIteration as end:
         result: T = end.value
         return result
-    raise TypeError("this connection is asynchronous: use `async with`, or the function's `_async`")
+    raise TypeError("this connection is asynchronous")

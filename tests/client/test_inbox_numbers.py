@@ -64,3 +64,5 @@ async def test_an_asynchronous_connection_needs_the_asynchronous_function(connec
     one = await connect("aiosqlite")
     with pytest.raises(TypeError, match="_async"):
         check_numbers(one.connection)
+    await one.fetch("SELECT 1")
+    assert not one.connection.in_transaction  # else nothing that is handled on it from now on would be committed

@@ -205,6 +205,8 @@ async def test_who_comes_from_a_provider_of_a_proven_domain_has_their_address(wo
         await person.fill(f"/account/workspaces/{elsewhere}")
         assert (name, (await here(person))[0]) == ("Beta", "Test")
     assert await logins(EMAIL) == [(True, 2)]
+    told = "SELECT workspace_id FROM audit_entry WHERE action = 'user.password_changed'"
+    assert await db.value(told) == workspace
 
 
 async def test_a_login_from_before_is_verified_by_its_provider(workspace, beta, liar, stranger, mailing):

@@ -61,12 +61,15 @@ async def join_anew(token: str, email: str, name: str | None, password_hash: str
     """
     await TURN.rows(email=email)
     offered = await offer(token)
-    login_id, bare = (await _VERIFIED.row(email=email) if offered["mailed"] else None) or (None, True)
+    verified = await _VERIFIED.row(email=email) if offered["mailed"] else None
+    login_id, bare, opens = verified or (None, True, [])
     if not bare:
         raise Conflict("You have an account with this address. Sign in with it to join: nobody has two passwords here.")
     user_id = await _use(token, offered, email, name, address, login_id)
-    at, login = clock.now() if offered["mailed"] else None, Login.id == (login_id or user_id)
-    await Login.update({Login.password_hash: password_hash, Login.verified_at: at}).where(login)
+    at, owner = clock.now() if offered["mailed"] else None, login_id or user_id
+    await Login.update({Login.password_hash: password_hash, Login.verified_at: at}).where(Login.id == owner)
+    for other in opens:  # where a password was good for nothing until now
+        await audit.record(other, email, audit.Entry("user.password_changed", owner), address)
     return user_id
 
 

@@ -9,8 +9,9 @@ SELECT pg_advisory_xact_lock(hashtextextended('login ' || lower(:email), 0))
 -- name: what somebody is called where they have come to last
 SELECT name FROM user_account WHERE login_id = :login ORDER BY name IS NULL, created_at DESC, id LIMIT 1
 
--- verified: whose address it is; whether they have nothing to sign in with but a provider
-SELECT id, password_hash IS NULL AND NOT EXISTS (SELECT 1 FROM passkey WHERE user_id = l.id) AS bare
+-- verified: whose address it is; whether they have nothing to sign in with but a provider, and where
+SELECT id, password_hash IS NULL AND NOT EXISTS (SELECT 1 FROM passkey WHERE user_id = l.id) AS bare,
+    {workspaces}
 FROM login l WHERE lower(email) = lower(:email) AND verified_at IS NOT NULL
 
 -- unverified

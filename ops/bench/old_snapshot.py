@@ -176,7 +176,7 @@ class Delivering:
         while open_:
             await self._relay.fan_out()
             await self._relay.admit()
-            if entries := await streams.read(self._redis, "bench", self._settings.stream_shards, 1000, 1):
+            if entries := await streams.read(self._redis, "bench", self._settings.stream_shards, 1000, None):
                 jobs = (await claim(entries, "bench", self._settings.lease)).jobs
                 await record([self._delivered(job) for job in jobs], "bench")
                 await streams.done(self._redis, entries)

@@ -170,7 +170,7 @@ async def test_the_oftener_something_was_taken_over_the_fewer_are_taken_with_it(
     """Nobody finishes anything here: it is the worst case."""
     await streams.prepare(redis, 1)
     await streams.add(redis, [streams.Key(f"evt_{n}", "we_1", 0) for n in range(16)], 1)
-    assert len(await streams.read(redis, "doomed", 1, 16, 1)) == 16
+    assert len(await streams.read(redis, "doomed", 1, 16, None)) == 16
     rounds = [await consumers.reclaim(redis, "doomed", 1, 0, 16, {"doomed"}) for _ in range(1 + 4 + 3 * 16)]
     assert [len(one.taken) for one in rounds] == [16] + 4 * [4] + 3 * 16 * [1]
     assert [one.soon for one in rounds] == 5 * [True] + 3 * 16 * [False]

@@ -124,7 +124,7 @@ async def taken_over(client) -> None:
     """What a worker that died has held."""
     await streams.prepare(client, 1)
     await streams.add(client, [Key(ids.new("evt"), ids.new("we"), 0)], 1)
-    assert len(await streams.read(client, "one", 1, 10, 1)) == 1
+    assert len(await streams.read(client, "one", 1, 10, None)) == 1
     found = await consumers.reclaim(client, "two", 1, 0, 10, {"one"})
     await streams.done(client, found.taken)
     await consumers.leave(client, "one", 1)

@@ -302,8 +302,8 @@ async def names_known(wire) -> set[str]:
 async def test_names_of_killed_workers_go_when_they_hold_nothing(wire, monkeypatch):
     shards = wire.settings.stream_shards
     await streams.add(wire.redis, [streams.Key("evt_1", "we_1", 0)], shards)
-    (entry,) = await streams.read(wire.redis, "holds", shards, 1, 1)
-    await streams.read(wire.redis, "killed", shards, 1, 1)
+    (entry,) = await streams.read(wire.redis, "holds", shards, 1, None)
+    await streams.read(wire.redis, "killed", shards, 1, None)
     await consumers.leave(wire.redis, "mine", shards)
     assert await names_known(wire) == {"holds", "killed"}, "they may only be slow"
     monkeypatch.setattr(consumers, "_KILLED_MS", -1)

@@ -103,8 +103,8 @@ async def prepare(redis: Redis, shards: int) -> None:
                 raise
 
 
-async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: int) -> list[Entry]:
-    """Take up to `count` new entries per stream, waiting for the first up to `block_ms` (1 or more)."""
+async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: int | None) -> list[Entry]:
+    """Take up to `count` new entries per stream, waiting for the first up to `block_ms` (None: not at all)."""
     wanted = dict.fromkeys(names(shards), ">")
     answer = await redis.xreadgroup(GROUP, consumer, wanted, count=count, block=block_ms)  # type: ignore[arg-type]
     return [entry for stream, entries in _streams(answer) for entry in entries_of(stream, entries)]

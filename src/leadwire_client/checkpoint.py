@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from leadwire_client.inbox import fetch_rows, in_transaction, run_blocking
+from leadwire_client.database import fetch_rows, in_transaction, run_blocking
 
 Ranges = list[tuple[int, int]]
 """First and last number of each."""

@@ -9,16 +9,14 @@ Create the table with a migration of yours, or with `connection.execute(TABLE)`.
 Where the endpoint numbers its deliveries, `check_numbers` says which are missing: see there.
 """
 
-import inspect
 import re
 import secrets
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, NamedTuple
 
+from leadwire_client.database import at_once, awaits, fetch_rows, in_transaction, run_blocking, value
 from leadwire_client.errors import InProgress
-
-T = TypeVar("T")
 
 # One statement, which PostgreSQL and SQLite both take. The index of UNIQUE finds the oldest rows for the clean-up.
 TABLE: Final = """CREATE TABLE IF NOT EXISTS webhook_inbox (
@@ -55,8 +53,6 @@ _MISSING: Final = """SELECT before + 1, number - 1 FROM (
 ) AS known WHERE number > before + 1 AND received_at < {since} ORDER BY number"""
 _REPEATED: Final = """SELECT number, id FROM webhook_number WHERE endpoint = {} AND number IN (
     SELECT number FROM webhook_number WHERE endpoint = {} GROUP BY number HAVING count(*) > 1) ORDER BY number, id"""
-_SINCE_POSTGRES: Final = "CURRENT_TIMESTAMP - make_interval(secs => {})"
-_SINCE_SQLITE: Final = "datetime('now', '-' || {} || ' seconds')"
 _RELEASE: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 
 
@@ -69,10 +65,10 @@ class Once:
     def __enter__(self) -> bool:
         if self._awaits:
             raise TypeError("this connection is asynchronous: use `async with`")
-        return bool(_at_once(self._handled.__aenter__()))
+        return bool(at_once(self._handled.__aenter__()))
 
     def __exit__(self, *error: object) -> None:
-        _at_once(self._handled.__aexit__(*error))
+        at_once(self._handled.__aexit__(*error))
 
     async def __aenter__(self) -> bool:
         if not self._awaits:
@@ -131,11 +127,11 @@ def once(
         raise ValueError("days and lease must be at least 1")
     if hasattr(connection, "execute_command"):
         handled = _redis(connection, f"webhook_inbox:{webhook_id}", days, lease)
-    elif hasattr(connection, "transaction") or hasattr(connection, "in_transaction"):
+    elif hasattr(connection, "transaction") or hasattr(connection, "executescript"):
         handled = _database(connection, webhook_id, days, None if number is None else (endpoint, int(number)))
     else:
         raise TypeError(f"not a connection of psycopg 3, asyncpg, sqlite3, aiosqlite or redis-py: {type(connection)}")
-    return Once(handled, awaits=_awaits(connection))
+    return Once(handled, awaits=awaits(connection))
 
 
 def check_numbers(connection: Any, endpoint: str = "", *, patience: int = 7200, days: int = 60) -> Numbers:
@@ -160,17 +156,6 @@ async def check_numbers_async(connection: Any, endpoint: str = "", *, patience: 
 
 
 @asynccontextmanager
-async def in_transaction(connection: Any) -> AsyncIterator[None]:
-    transaction: Any = connection.transaction() if hasattr(connection, "transaction") else _sqlite(connection)
-    async with AsyncExitStack() as stack:
-        if hasattr(transaction, "__aenter__"):
-            await stack.enter_async_context(transaction)
-        else:
-            stack.enter_context(transaction)
-        yield
-
-
-@asynccontextmanager
 async def _database(connection: Any, webhook_id: str, days: int, number: tuple[str, int] | None) -> AsyncIterator[bool]:
     async with in_transaction(connection):
         first = bool(await fetch_rows(connection, _INSERT, webhook_id))
@@ -182,25 +167,10 @@ async def _database(connection: Any, webhook_id: str, days: int, number: tuple[s
 
 
 @asynccontextmanager
-async def _sqlite(connection: Any) -> AsyncIterator[None]:
-    begin, commit, undo = "BEGIN", "COMMIT", "ROLLBACK"
-    if connection.in_transaction:
-        begin, commit, undo = (f"{word} webhook_inbox" for word in ("SAVEPOINT", "RELEASE", "ROLLBACK TO"))
-    try:
-        await _value(connection.execute(begin))
-        yield
-        await _value(connection.execute(commit))
-    except BaseException:
-        with suppress(Exception):  # it has ended already on some errors, such as a full disk
-            await _value(connection.execute(undo))
-        raise
-
-
-@asynccontextmanager
 async def _redis(connection: Any, key: str, days: int, lease: int) -> AsyncIterator[bool]:
     token = secrets.token_hex(8)
-    if await _value(connection.set(key, token, nx=True, ex=lease)) is not True:
-        if await _value(connection.get(key)) not in ("done", b"done"):
+    if await value(connection.set(key, token, nx=True, ex=lease)) is not True:
+        if await value(connection.get(key)) not in ("done", b"done"):
             raise InProgress("another delivery of this event is being handled: answer 500, and it is sent again")
         yield False
         return
@@ -208,43 +178,6 @@ async def _redis(connection: Any, key: str, days: int, lease: int) -> AsyncItera
         yield True
     except BaseException:
         with suppress(Exception):  # then the lease ends it
-            await _value(connection.eval(_RELEASE, 1, key, token))
+            await value(connection.eval(_RELEASE, 1, key, token))
         raise
-    await _value(connection.set(key, "done", ex=days * 86_400))
-
-
-async def fetch_rows(connection: Any, sql: str, *values: str | int) -> list[Any]:
-    """Run a statement that returns rows, with a place `{}` for each value."""
-    postgres, numbered = hasattr(connection, "transaction"), hasattr(connection, "fetch")
-    sql = sql.replace("{since}", _SINCE_POSTGRES if postgres else _SINCE_SQLITE)
-    places = [f"${place}" if numbered else "%s" if postgres else "?" for place in range(1, len(values) + 1)]
-    if numbered:
-        return list(await connection.fetch(sql.format(*places), *values))
-    cursor = await _value(connection.execute(sql.format(*places), values))
-    return list(await _value(cursor.fetchall()))
-
-
-async def _value(result: Any) -> Any:
-    return await result if inspect.isawaitable(result) else result
-
-
-def _awaits(connection: Any) -> bool:
-    return hasattr(connection, "__aenter__") or hasattr(connection, "fetch")
-
-
-def run_blocking(connection: Any, steps: Coroutine[Any, Any, T]) -> T:
-    """Run what a blocking connection is asked. Raise TypeError where it is asynchronous: it is asked nothing then."""
-    if _awaits(connection):
-        steps.close()
-        raise TypeError("this connection is asynchronous: use the function's `_async`")
-    return _at_once(steps)
-
-
-def _at_once(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits, as its connection is blocking: it ends at its first step."""
-    try:
-        steps.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    raise TypeError("this connection is asynchronous")
+    await value(connection.set(key, "done", ex=days * 86_400))

@@ -5,6 +5,7 @@ import functools
 import sqlite3
 import threading
 from contextlib import closing, suppress
+from types import SimpleNamespace
 
 import asyncpg
 import psycopg
@@ -26,6 +27,18 @@ async def connect(tables, servers, tmp_path):
     """Open a connection of a driver. All of them are closed after the test."""
     async with connections(servers, tmp_path / "receiver.db") as opened:
         yield opened
+
+
+@pytest.fixture
+def held():
+    """Work that a thread does until it may go on."""
+    working, go = threading.Event(), threading.Event()
+
+    def work():
+        working.set()
+        go.wait(240)
+
+    return SimpleNamespace(work=work, working=working, go=go)
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -69,30 +82,34 @@ async def test_a_cancelled_delivery_takes_effect_the_next_time(driver, connect):
     assert [await other.handle(), await one.handle()] == [True, False]
 
 
-async def test_a_delivery_that_is_cancelled_at_its_begin_leaves_no_transaction_open(connect, monkeypatch):
-    """Its BEGIN waits for the thread of the connection, and runs although it is cancelled."""
+async def test_a_delivery_that_is_cancelled_at_its_begin_leaves_no_transaction_open(connect, held):
+    """Its BEGIN is under way, and ends although it is cancelled."""
     one, other = await connect("aiosqlite"), await connect("aiosqlite")
-    working, go = threading.Event(), threading.Event()
-
-    def work():
-        working.set()
-        go.wait(120)
-
-    await one.connection.create_function("work", 0, work)
-    busy = asyncio.create_task(one.fetch("SELECT work()"))
-    assert await asyncio.to_thread(working.wait, 240)
-    asked, execute = [], one.connection.execute
-    monkeypatch.setattr(one.connection, "execute", lambda sql, *values: (asked.append(sql), execute(sql, *values))[1])
+    asked = []
+    await one.connection.set_trace_callback(lambda sql: (asked.append(sql), sql == "BEGIN" and held.work()))
     waiting = asyncio.create_task(one.handle())
-    await eventually(lambda: asked == ["BEGIN"])
+    assert await asyncio.to_thread(held.working.wait, 240)
     waiting.cancel()
-    await eventually(lambda: asked == ["BEGIN", "ROLLBACK"])
-    go.set()
+    await asyncio.wait([waiting], timeout=0)
+    held.go.set()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    await busy
-    assert not one.connection.in_transaction
+    assert asked == ["BEGIN", "ROLLBACK"]
+    await one.connection.set_trace_callback(None)
     assert [await one.handle(), await other.handle()] == [True, False]
+
+
+async def test_a_delivery_that_waits_for_a_statement_of_its_connection_holds_up_nobody_else(connect, held):
+    """Nor that statement, which goes on in Python: both waited for ever, and the whole process with them."""
+    one = await connect("aiosqlite")
+    await one.connection.create_function("work", 0, held.work)
+    busy = asyncio.create_task(one.fetch("SELECT work()"))
+    assert await asyncio.to_thread(held.working.wait, 240)
+    waiting = asyncio.create_task(one.handle())
+    await asyncio.wait([waiting], timeout=0)
+    held.go.set()
+    await busy
+    assert await waiting
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -18,7 +18,7 @@ from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.privacy import erasure, retention
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.errors import Conflict, Invalid
 from tests import jobs, make
 from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import Visitor, published
@@ -158,6 +158,18 @@ async def test_messages_are_blanked_and_their_conversation_stays(workspace):
     blanked = await db.rows("SELECT DISTINCT kind FROM event WHERE body = '' ORDER BY 1")
     assert [row["kind"] for row in blanked] == ["message.received", "message.sent"]
     assert (await count("lead"), await count("consent")) == (1, 2)
+
+
+async def test_nothing_is_added_to_a_conversation_whose_messages_are_blanked(workspace, bot):
+    """The sweep goes by the ends of conversations, and does not come there again."""
+    old, new, user = await ended(workspace, bot, 31), await ended(workspace, bot, 29), ids.new("user")
+    await swept(workspace, messages=30)
+    with pytest.raises(Conflict, match="no longer kept"):
+        await inbox.tag(workspace, old, "Ada")
+    with pytest.raises(Conflict, match="no longer kept"):
+        await inbox.note(workspace, old, user, "Ada")
+    await inbox.tag(workspace, new, "Ada")
+    await inbox.note(workspace, new, user, "Ada")
 
 
 async def test_events_that_are_finished_are_blanked(workspace, bot, wire, receiver):

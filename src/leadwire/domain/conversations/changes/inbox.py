@@ -27,8 +27,8 @@ _MOST_TAGS: Final = 20  # of a conversation
 _LONGEST_TAG: Final = 40
 _MENTION: Final = re.compile(r"(?<![\w@])@([\w.+-]+(?:@[\w-]+(?:\.[\w-]+)+)?)")
 
-_LOCK, _ASSIGN, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _COUNT_REPLIES, _ADD_MENTION, _SAYS_SO = named(
-    __file__, "lock assign responded give_back tag tags count_replies mention says_so"
+_LOCK, _ASSIGN, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _BLANKED, _COUNT_REPLIES, _ADD_MENTION, _SAYS_SO = named(
+    __file__, "lock assign responded give_back tag tags blanked count_replies mention says_so"
 )
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
 _ADD_REPLY: Final = insert(*SavedReply.all_columns())
@@ -81,9 +81,9 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
 
 
 async def note(workspace: str, conversation_id: str, user_id: str, content: str) -> list[UserListed]:
-    """Add a note for the other operators, at any time. Return those whom it mentions: by `@` and their address, or the
-    part of it before the `@`. The last one, sent again by whom it is, is the same note. Raise ConversationNotFound,
-    Invalid.
+    """Add a note for the other operators. Return those whom it mentions: by `@` and their address, or the part of it
+    before the `@`. The last one, sent again by whom it is, is the same note. Raise ConversationNotFound, Invalid;
+    Conflict once what was said is no longer kept.
     """
     content, now = _text(content), clock.now()
     names = {name.rstrip(".-").lower() for name in _MENTION.findall(content)}
@@ -93,6 +93,7 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
     async with locked(workspace, conversation_id):
         if await _SAYS_SO.value(workspace=workspace, id=conversation_id, user_id=user_id, content=content):
             return []
+        await _check_kept(conversation_id)
         await _ADD_NOTE.rows(
             id=ids.new("note"), workspace_id=workspace, conversation_id=conversation_id, user_id=user_id,
             content=content, created_at=now, mentions=[person.id for person in mentioned],
@@ -104,7 +105,7 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
 
 
 async def tag(workspace: str, conversation_id: str, text: str) -> None:
-    """Add tags, with commas between them, at any time. Raise ConversationNotFound, Invalid."""
+    """Add tags, with commas between them. Raise as `note`."""
     words = [" ".join(word.split()).lower() for word in text[: _MOST_TAGS * 100].split(",")]
     wanted = [word for word in words if word]
     if len(text) > _MOST_TAGS * 100 or any(len(word) > _LONGEST_TAG or "\0" in word for word in wanted):
@@ -112,6 +113,7 @@ async def tag(workspace: str, conversation_id: str, text: str) -> None:
     if not wanted:
         raise Invalid("Write a tag.")
     async with locked(workspace, conversation_id):
+        await _check_kept(conversation_id)
         present = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
         tags = list(dict.fromkeys([*present, *wanted]))
         if len(tags) > _MOST_TAGS:
@@ -191,6 +193,12 @@ async def check(workspace: str, status: str, holder: str | None, *may: str | Non
             else "Nobody has this conversation yet."
         )
         raise Conflict(whose, code="already_claimed")
+
+
+async def _check_kept(conversation_id: str) -> None:
+    """The sweep of messages has been here, and does not come again."""
+    if await _BLANKED.value(id=conversation_id):
+        raise Conflict("What was said here is no longer kept: nothing can be added.", code="too_late")
 
 
 def _text(content: str) -> str:

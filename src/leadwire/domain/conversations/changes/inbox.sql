@@ -28,6 +28,9 @@ UPDATE conversation SET tags = :tags WHERE workspace_id = :workspace AND id = :i
 -- tags
 SELECT tags FROM conversation WHERE workspace_id = :workspace AND id = :id
 
+-- blanked: whether what was said is no longer kept (`blank` of `erasing.sql`); NULL where nothing was
+SELECT bool_and(content = '[deleted]') FROM message WHERE conversation_id = :id
+
 -- count_replies
 SELECT count(*) FROM saved_reply WHERE workspace_id = :workspace
 

@@ -1,12 +1,11 @@
 """What the observer finds wrong, since when, and what the page System makes of it."""
 
 import asyncio
-import socket
 from pathlib import Path
 
 import pytest
 
-from leadwire.delivery.monitoring import conditions, gauges, observer, reach, status
+from leadwire.delivery.monitoring import conditions, gauges, observer, reach
 from leadwire.delivery.monitoring.conditions import CONDITIONS, Noted
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.streams import installation
@@ -159,18 +158,6 @@ async def test_nothing_is_shown_of_a_server_that_does_not_answer_any_more(error,
     assert observer.MISSING.values() == ({} if error else {(): 0})
     watching._clear()
     await nobody.aclose()
-
-
-@pytest.mark.usefixtures("quiet")
-async def test_a_redis_that_is_frozen_is_not_taken_for_the_database(workspace, monkeypatch):
-    monkeypatch.setattr(status, "PATIENCE", 0.01)
-    with socket.create_server(("127.0.0.1", 0)) as frozen:  # the system takes connections, and nobody answers
-        client = redis_pool.create_client(f"redis://127.0.0.1:{frozen.getsockname()[1]}")
-        watching = Observer(client, settings.get())
-        await watching._round(asyncio.Event())
-        assert (gauges.DATABASE_UP.values(), gauges.REDIS_UP.values()) == ({(): 1}, {(): 0})
-        watching._clear()
-        await client.aclose()
 
 
 @pytest.mark.parametrize("one", CONDITIONS, ids=lambda one: f"{one.name}-{one.gauge}")

@@ -4,13 +4,14 @@ Its headless shell comes first, where there is one: the same engine without the 
 of the processor's time for a test.
 """
 
+import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, async_playwright, expect
 
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import reads
@@ -92,6 +93,21 @@ async def visiting(browser: Browser, **options: object) -> AsyncIterator[Visit]:
         yield Visit(context)
     finally:
         await context.close()
+
+
+async def held(page: Page, address: str) -> tuple[asyncio.Event, asyncio.Event]:
+    """Hold what a page asks of an address. Return what is set once something has come, and what is to be set to let it
+    go on.
+    """
+    asked, free = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        asked.set()
+        await free.wait()
+        await route.continue_()
+
+    await page.route(address, hold)
+    return asked, free
 
 
 @pytest.fixture

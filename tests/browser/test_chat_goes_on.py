@@ -1,7 +1,5 @@
 """A chat goes on: on the next page, in other tabs, without a network, and while a person answers."""
 
-import asyncio
-
 from playwright.async_api import expect
 
 from leadwire.domain.bots import changes as bots
@@ -10,7 +8,7 @@ from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.changes import erasing, inbox, seen
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import db
-from tests.browser.conftest import visiting
+from tests.browser.conftest import held, visiting
 from tests.browser.site import website
 from tests.browser.visitor import Chat
 from tests.domain.bots.conftest import desk, operators  # noqa: F401 - fixtures
@@ -51,19 +49,6 @@ async def test_two_tabs_are_in_step(visit, chat):
     assert await chat.read() == await other.read()
     await other.dialog.get_by_role("button", name="Close chat").click()
     await expect(chat.dialog).to_be_hidden()
-
-
-async def held(page, address):
-    """Hold what a page asks of an address. Return what is set once something is held, and what lets it go on."""
-    asked, free = asyncio.Event(), asyncio.Event()
-
-    async def hold(route):
-        asked.set()
-        await free.wait()
-        await route.continue_()
-
-    await page.route(address, hold)
-    return asked, free
 
 
 async def both(visit, chat):

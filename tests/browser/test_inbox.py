@@ -10,6 +10,7 @@ from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import db
+from tests.browser.conftest import held
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
 
@@ -34,19 +35,6 @@ async def something_said(inbox, visitor):  # noqa: F811
     })""")
     await visitor.says("Hello?")
     await inbox.evaluate("async () => { await window.told }")
-
-
-async def held(inbox, address):
-    """Hold requests of an address. Return what is set when one has come, and what is to be set to let them go on."""
-    asked, free = asyncio.Event(), asyncio.Event()
-
-    async def hold(route):
-        asked.set()
-        await free.wait()
-        await route.continue_()
-
-    await inbox.route(address, hold)
-    return asked, free
 
 
 async def test_a_click_is_not_overtaken_by_a_live_change(inbox, visitor):  # noqa: F811

@@ -1,7 +1,5 @@
 """Several conversations in one inbox: what is shown, written and sent is always of the one that is open."""
 
-import asyncio
-
 import pytest
 from playwright.async_api import expect
 
@@ -11,7 +9,7 @@ from leadwire.domain.conversations.changes import end_and_snooze
 from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import clock, db
 from tests import jobs
-from tests.browser.conftest import visiting
+from tests.browser.conftest import held, visiting
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import Visitor, live  # noqa: F401 - a fixture
 
@@ -80,15 +78,8 @@ async def test_the_panel_is_of_the_thread_that_is_open(inbox, people):
 
 
 async def test_an_answer_that_comes_late_does_not_bring_its_thread_back(inbox, people):
-    asked, free = asyncio.Event(), asyncio.Event()
-
-    async def hold(route):
-        asked.set()
-        await free.wait()
-        await route.continue_()
-
     await opened(inbox, people, "ada")
-    await inbox.route("**/reply", hold)
+    asked, free = await held(inbox, "**/reply")
     await inbox.get_by_label("Answer", exact=True).fill("Hello Ada")
     await inbox.get_by_role("button", name="Send").click()
     await asked.wait()

@@ -113,15 +113,29 @@ async def _discard(workspace: str) -> None:
     await discard.start(await _delivery(workspace), workspace)
 
 
-def _notice(kind: str) -> Item:
+async def _dead_letter(workspace: str) -> None:
+    endpoint_id = await _delivery(workspace)
+    await make.ended(str(await db.value(_EVENT, endpoint_id)), endpoint_id, "dead")
+    await db.rows("UPDATE delivery_result SET finished_at = now() - interval '1 h' WHERE endpoint_id = $1", endpoint_id)
+
+
+async def _failing(workspace: str) -> None:
+    failing = "UPDATE webhook_endpoint SET failing_since = now() - interval '1 h', failures = 3 WHERE id = $1"
+    await db.rows(failing, (await endpoint(workspace, "http://127.0.0.1/")).id)
+
+
+async def _waiting(workspace: str) -> None:
+    waits = "UPDATE conversation SET status = 'handoff', handoff_requested_at = now() - interval '1 h' WHERE id = $1"
+    await db.rows(waits, await _talk(workspace))
+
+
+def _notice(kind: str, news: Callable[[str], Awaitable[object]]) -> Item:
+    async def made(workspace: str) -> None:
+        await news(workspace)
+        await jobs.add(f"notice_{kind}", workspace, workspace)
+
     done = f"SELECT count(*) > 0 FROM notice WHERE kind = '{kind}' AND workspace_id = $1"
-    return Item(
-        lambda workspace: jobs.add(f"notice_{kind}", workspace, workspace),
-        "notice",
-        "INSERT",
-        done,
-        _BEGIN.format(kind),
-    )
+    return Item(made, "notice", "INSERT", done, _BEGIN.format(kind))
 
 
 async def _message(workspace: str) -> None:
@@ -165,12 +179,12 @@ ITEMS: Final = {
     ),
     "discard": Item(_discard, "delivery", "DELETE", _STATE.format("cancelled")),
     "mail": _mails("endpoints"),
-    "notice_dead_letters": _notice("dead_letters"),
-    "notice_endpoints": _notice("endpoints"),
+    "notice_dead_letters": _notice("dead_letters", _dead_letter),
+    "notice_endpoints": _notice("endpoints", _failing),
     "notice_message": Item(
         _message, "notice_address", "UPDATE", "SELECT error <> '' FROM notice_address WHERE workspace_id = $1"
     ),
-    "notice_waiting": _notice("waiting"),
+    "notice_waiting": _notice("waiting", _waiting),
     "redrive": Item(_redrive, "redrive_job", "UPDATE", _STATE.format("waiting")),
     "retention": Item(
         _retention, "retention", "UPDATE", "SELECT swept_at IS NOT NULL FROM retention WHERE workspace_id = $1"

@@ -6,6 +6,7 @@ from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents
+from leadwire.domain.notices import changes
 from leadwire.domain.notices.schema import WAITING
 from leadwire.infrastructure import clock, db
 from tests.domain.bots.conftest import Visitor, desk, live, operators  # noqa: F401 - fixtures
@@ -56,6 +57,13 @@ async def test_nobody_is_told_before_a_minute_or_of_whom_somebody_took(waits, wo
     await inbox.claim(workspace, conversation, operators[0])
     assert await sweep() == 0
     await inbox.release(workspace, conversation, operators[0])
+    assert await sweep() == 2
+
+
+async def test_what_was_looked_for_and_is_no_longer_there_puts_off_no_mail(waits, workspace, operators):  # noqa: F811
+    await inbox.claim(workspace, await waits(), operators[0])
+    assert await changes.tell(workspace, "waiting") == 0  # by a job that was found before
+    await waits()
     assert await sweep() == 2
 
 

@@ -69,10 +69,12 @@ async def tell(workspace: str, kind: Kind) -> int:
     if kind == "waiting" and await accounts.agent_online(workspace):
         return 0
     async with db.transaction():
+        undo = await db.savepoint()
         if not await _begin(workspace, kind, offer.pause):
             return 0
         news = await reads.news(workspace, kind)
         if not news:
+            await undo()  # no mail was written: the next need not wait
             return 0
         states = {row["id"]: row["state"] for row in news if row["state"]}
         if states:

@@ -1,5 +1,7 @@
 """Error responses: `application/problem+json` (RFC 9457) with a stable `code`. No input leads to a 500."""
 
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -7,7 +9,15 @@ from litestar import Request
 from litestar.exceptions import HTTPException
 
 from leadwire.infrastructure import db, errors, settings, telemetry
-from leadwire.infrastructure.errors import DomainError, Internal, OperatorError, Problem, Unavailable, WorkspaceMoving
+from leadwire.infrastructure.errors import (
+    Conflict,
+    DomainError,
+    Internal,
+    OperatorError,
+    Problem,
+    Unavailable,
+    WorkspaceMoving,
+)
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.interfaces.http.responses import JSONResponse
 
@@ -24,6 +34,11 @@ _UNKNOWN: Final = (
     " the same Idempotency-Key it is safe to repeat."
 )
 _MISCONFIGURED: Final = "This cannot be done until the operator has looked: the log says why. Quote the request id."
+_MEANWHILE: Final[dict[type[Exception], Callable[[], DomainError]]] = {
+    db.Moving: WorkspaceMoving,
+    db.Orphaned: partial(Conflict, "Something that this refers to has just been deleted. Load the page again."),
+}
+"""What another request has done to the rows that this one needs."""
 _UNAVAILABLE: Final = {
     (db.Canceled,): "The database took too long to answer.",
     (*db.GONE, *AWAY, db.Deadlock): "The service cannot reach its database just now.",
@@ -37,8 +52,9 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
         if isinstance(error, db.Crowded):
             telemetry.warn("request.crowded")
         return _respond(error)
-    if isinstance(error, db.Moving):
-        return _respond(WorkspaceMoving())
+    if refusal := _MEANWHILE.get(type(error)):
+        telemetry.warn("request.overtaken", error=error)
+        return _respond(refusal())
     if isinstance(error, HTTPException):
         return _respond(_from_litestar(error))
     for kinds, detail in _UNAVAILABLE.items():

@@ -463,6 +463,17 @@ async def test_a_logout_token_counts_once(stranger, provider, liar):
     assert await db.value("SELECT count(*) FROM sign_on_used") == 0
 
 
+async def test_providers_name_their_tokens_each_for_itself(stranger, workspace, liar):
+    first, second = [await set_up(workspace, liar.issuer, name, domains=[f"{name}.example"]) for name in ("one", "two")]
+    liar.claims = {"email": "eve@two.example"}
+    await through(stranger, second, liar)
+    liar.claims = {}
+    await logged_out(liar, first, jti="1")
+    assert await sessions() == 1
+    await logged_out(liar, second, jti="1")
+    assert await sessions() == 0
+
+
 async def test_a_removed_provider_ends_its_sessions(stranger, workspace, provider, liar):
     await through(stranger, provider, liar)
     await sso.remove(workspace, provider)

@@ -38,9 +38,9 @@ class _Found(Struct, frozen=True):
 
 
 async def use_once(provider: Provider, what: str) -> None:
-    """Take note of something that may come once. Raise SignOnRefused when it has come before."""
+    """Take note of something that a provider may send once. Raise SignOnRefused when it has come before."""
     until = clock.now() + _FOREVER
-    if await _USE.row(hash=keys.digest(what), provider_id=provider.id, until=until) is None:
+    if await _USE.row(hash=keys.digest(f"{provider.id} {what}"), provider_id=provider.id, until=until) is None:
         raise SignOnRefused("replayed")
 
 

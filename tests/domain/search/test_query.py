@@ -69,6 +69,10 @@ def test_hits_are_marked_in_any_case():
     assert parse("status:ended", {}).shown("Hello") == [Piece("Hello", False)]
 
 
+def test_styled_letters_are_plain_ones():
+    assert documents.words("𝐀𝐝𝐚 ＡＤＡ ℋ𝔸") == ["ada", "ada", "ha"]
+
+
 def test_words_have_no_case_and_no_accents_and_are_found_in_scripts_without_spaces():
     assert documents.words("“Müller’s” CAFÉ, 東京タワー follow-up") == [
         "muller", "s", "cafe", "東", "京", "タ", "ワ", "ー", "follow", "up",

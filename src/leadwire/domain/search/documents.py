@@ -33,7 +33,7 @@ def plain(text: str) -> str:
     """A text without case and accents."""
     if text.isascii():
         return text.lower()
-    parts = unicodedata.normalize("NFKD", text.casefold())
+    parts = unicodedata.normalize("NFKD", text.casefold()).casefold()  # twice: styled capitals become plain ones
     return "".join(part for part in parts if not unicodedata.combining(part))
 
 

@@ -109,7 +109,7 @@ def _plain(text: str) -> str:
     """Lower-case words with a blank between, without accents, vowel signs and punctuation."""
     bare = "".join(
         character
-        for character in unicodedata.normalize("NFKD", text.casefold())
+        for character in unicodedata.normalize("NFKD", text.casefold()).casefold()  # styled capitals become plain ones
         if not unicodedata.combining(character)
     )
     return " ".join(re.findall(r"[^\W_]+", bare.replace("\u0640", "")))  # the Arabic letter stretcher

@@ -24,7 +24,7 @@ _AGAIN: Final = ("healthy", "flaky", "ordered", "failing", "slow")
 _CHANGES: Final = 6  # of a person who is then erased
 _RATE: Final = 6000  # deliveries a minute
 _SOME: Final = 5  # deliveries
-_LOOKS: Final = 60.0  # seconds
+_LOOKS: Final = 180.0  # seconds
 _LOOK_EVERY: Final = 0.2
 
 _Work = Callable[[Customer, Planned], Awaitable[None]]
@@ -55,9 +55,9 @@ async def resend(customer: Customer, planned: Planned) -> None:
 
 
 async def retry_now(customer: Customer, planned: Planned) -> None:
-    """Some of the retries that wait for their time."""
+    """Some of the retries that wait, for their time or for a worker."""
     name = _pick(("flaky", "failing"), planned)
-    waiting = "SELECT event_id FROM delivery WHERE endpoint_id = $1 AND state = 'waiting' AND due_at > now() AND"
+    waiting = "SELECT event_id FROM delivery WHERE endpoint_id = $1 AND state = 'waiting' AND"
     for event_id in await _events(customer, name, waiting):
         work = partial(redrives.retry_now, customer.workspace, event_id, customer.endpoints[name])
         await customer.done("retry-now", name, work, event_id)

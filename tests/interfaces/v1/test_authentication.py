@@ -11,7 +11,7 @@ from leadwire.domain.accounts import changes, keys, reads
 from leadwire.domain.accounts.changes import workspaces as quotas
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids, redis_pool, settings
-from leadwire.infrastructure.errors import Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import make
 
 ROUTES = [
@@ -189,6 +189,17 @@ async def test_a_rolled_key_s_successor_lasts_as_long(workspace, monkeypatch, li
         successor, _ = await changes.roll_key(workspace, key_id, 3600)
     ends = await db.value("SELECT expires_at FROM api_key WHERE id = $1", successor)
     assert ends == (new and later + timedelta(days=new))
+
+
+async def test_a_key_is_rolled_once(workspace):
+    """Its end is that of its overlap by now: another successor would last no longer."""
+    key_id, _ = await changes.create_key(workspace, "name")
+    successor, _ = await changes.roll_key(workspace, key_id, 86_400)
+    with pytest.raises(Conflict, match=f"Roll {successor}, which has taken its place."):
+        await changes.roll_key(workspace, key_id, 86_400)
+    last, _ = await changes.roll_key(workspace, successor, 0)
+    assert await db.value("SELECT expires_at FROM api_key WHERE id = $1", last) is None
+    assert await db.value("SELECT count(*) FROM api_key") == 3
 
 
 @pytest.mark.parametrize("overlap", [-1, 1, 7200])

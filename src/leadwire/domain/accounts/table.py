@@ -91,6 +91,7 @@ class ApiKey(Table, db=DB, tablename="api_key"):
     revoked_at = Timestamptz(null=True, default=None)
     last_used_at = Timestamptz(null=True, default=None)
     networks = Array(Text())  # from which it may be used; empty: from any
+    successor = Text(null=True, default=None)  # the id of the key that it was rolled to
 
 
 class UserSession(Table, db=DB, tablename="user_session"):

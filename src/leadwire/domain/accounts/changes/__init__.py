@@ -10,7 +10,7 @@ from leadwire.domain.accounts.table import ApiKey, Workspace
 from leadwire.infrastructure import clock, db, ids, preconditions, settings
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import columns, insert, named
-from leadwire.infrastructure.errors import Invalid, NotFound, invalid_field
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
 """Seconds that an old key may go on beside its successor."""
@@ -74,7 +74,8 @@ async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[st
     """Replace a key by one with the same name, scopes and networks, which lasts as long as the old one was to, if that
     had an end; the old one ends after `overlap` seconds, one of `OVERLAPS`.
 
-    Return the new key's id and text. Raise NotFound, also for a key that has ended; Invalid; QuotaExceeded.
+    Return the new key's id and text. Raise NotFound, also for a key that has ended; Conflict for one that was rolled
+    before: its end is that of its overlap; Invalid; QuotaExceeded.
     """
     if overlap not in OVERLAPS:
         raise Invalid(f"The overlap must be one of {', '.join(map(str, OVERLAPS))} seconds.")
@@ -82,8 +83,14 @@ async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[st
         now = clock.now()
         missing, end = NotFound(f"There is no API key {key_id} in use."), now + timedelta(seconds=overlap)
         old = await _END_KEY_LATER.one(missing, workspace=workspace, id=key_id, end=end, now=now)
+        if rolled_to := old["rolled_to"]:
+            raise Conflict(
+                f"This key was rolled before. Roll {rolled_to}, which has taken its place.", code="key_rolled"
+            )
         ends = min(filter(None, (old["life"] and now + old["life"], key_end(None))), default=None)
-        return await create_key(old["workspace_id"], old["name"], old["scopes"], ends, old["networks"])
+        made = await create_key(old["workspace_id"], old["name"], old["scopes"], ends, old["networks"])
+        await ApiKey.update({ApiKey.successor: made[0]}).where(ApiKey.id == key_id)
+        return made
 
 
 async def set_key_networks(

@@ -9,8 +9,8 @@ SELECT count(*) FROM api_key WHERE workspace_id = :workspace AND {in_use}
 
 -- end_key_later
 UPDATE api_key SET expires_at = least(expires_at, :end::timestamptz)
-FROM (SELECT id AS old, expires_at - created_at AS life FROM api_key WHERE {mine} AND {in_use} FOR UPDATE) before
-WHERE id = old RETURNING workspace_id, name, scopes, networks, life
+FROM (SELECT id AS old, expires_at - created_at AS life, successor AS rolled_to FROM api_key WHERE {mine} AND {in_use} FOR UPDATE) before
+WHERE id = old RETURNING workspace_id, name, scopes, networks, life, rolled_to
 
 -- set_networks
 UPDATE api_key SET networks = :networks FROM (SELECT id, networks FROM api_key WHERE {mine} AND {in_use} FOR UPDATE) before

@@ -88,9 +88,9 @@ async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[st
                 f"This key was rolled before. Roll {rolled_to}, which has taken its place.", code="key_rolled"
             )
         ends = min(filter(None, (old["life"] and now + old["life"], key_end(None))), default=None)
-        made = await create_key(old["workspace_id"], old["name"], old["scopes"], ends, old["networks"])
-        await ApiKey.update({ApiKey.successor: made[0]}).where(ApiKey.id == key_id)
-        return made
+        successor, key = await create_key(old["workspace_id"], old["name"], old["scopes"], ends, old["networks"])
+        await ApiKey.update({ApiKey.successor: successor}).where(ApiKey.id == key_id)
+        return successor, key
 
 
 async def set_key_networks(

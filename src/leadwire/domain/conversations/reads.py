@@ -17,7 +17,7 @@ from leadwire.domain.leads.reads import stored as stored_lead
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Keyset
 from leadwire.domain.listing.listing import Figures, Listing
 from leadwire.domain.listing.queries import PageQuery, SearchQuery
-from leadwire.domain.search import reads as documents_found
+from leadwire.domain.search import reads as documents
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named, sql
@@ -59,16 +59,10 @@ _NEWEST: Final = Keyset(
 )
 
 
-class _Conversations(Listing[Conversation]):
-    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> tuple[list[str], bool]:
-        filters = {"bot": query.bot_id, "status": getattr(query, "status", None)}
-        marks = [f"{name}:{value}" for name, value in filters.items() if value]
-        return await documents_found.having(workspace, "conversation", words, marks)
-
-
 _OPEN: Final = ("active", "handoff")  # an operator gives a conversation back without an event; few are open at a time
-_LIST: Final = _Conversations(
+_LIST: Final = Listing(
     _NEWEST,
+    lambda *query: documents.having("conversation", *query),
     ("conversation.started", "conversation.deleted"),
     {"status": ("conversation.ended",)},
     {"status": _OPEN, **dict.fromkeys(("ids", *UPDATED))},

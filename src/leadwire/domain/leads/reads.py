@@ -102,10 +102,6 @@ class _Leads(Listing[Lead]):
         """As every list; None where a custom field is looked at."""
         return None if getattr(query, "conditions", None) else await super().total(workspace, query)
 
-    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> tuple[list[str], bool]:
-        marks = [f"bot:{query.bot_id}"] if query.bot_id else []
-        return await documents_found.having(workspace, "lead", words, marks)
-
     def order_of(self, query: PageQuery) -> Keyset[Lead]:
         """As every list; the few leads with one address, or with words, are not looked for in the order."""
         order = super().order_of(query)
@@ -172,6 +168,7 @@ _CHANGED_FIRST: Final = Keyset(
 _CHANGED: Final = ("lead.updated",)  # a lead can leave the range, or come to have the address
 _LIST: Final = _Leads(
     _NEWEST,
+    lambda *query: documents_found.having("lead", *query),
     ("lead.created", "lead.deleted"),
     dict.fromkeys(("score_min", "score_max", "email", *UPDATED), _CHANGED),
     {"ids": None},

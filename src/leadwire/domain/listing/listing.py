@@ -8,7 +8,7 @@ What a change without an event can affect is counted every time.
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -73,14 +73,16 @@ class _Count(Struct):
 
 
 class Listing(Struct, Generic[T]):
-    """A list, with the totals that this process knows. `orders`: how searches are sorted other than newest first;
-    `sorts`: the values of `sort` in /v1.
+    """A list, with the totals that this process knows. `having` returns the ids of the rows with the words of `q`, and
+    whether none is missing; it raises InvalidParameter where there are too many. `orders`: how searches are sorted
+    other than newest first; `sorts`: the values of `sort` in /v1.
 
     `kinds` are the events that change how many rows there are; `kinds_when` has further ones for a filter that is used.
     `unannounced` has the values of a filter that rows come to have, or lose, without an event; None for any value.
     """
 
     newest: Keyset[T]
+    having: Callable[[str, PageQuery], Awaitable[tuple[list[str], bool]]]
     kinds: Sequence[str]
     kinds_when: Mapping[str, Sequence[str]]
     unannounced: Mapping[str, Collection[str] | None] = {}
@@ -124,7 +126,7 @@ class Listing(Struct, Generic[T]):
             raise cursors.refused("page", "conflicting_parameter", "Not together with `cursor`, which says where.")
         complete: bool | UnsetType = UNSET
         if query.q is not None:
-            used["ids"], complete = await self.ids_of(workspace, query, query.q)
+            used["ids"], complete = await self.having(workspace, query)
         if query.cursor is None:
             before = (number - 1) * query.limit
             rows, total = await self._counted(order, workspace, used, query.limit, before)
@@ -141,12 +143,6 @@ class Listing(Struct, Generic[T]):
             items, after = page.items, page.after
         following = after and cursors.sealed(cursors.Place(after, number + 1, total), about)
         return Part(items, total, number, following, complete)
-
-    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> tuple[list[str], bool]:
-        """Return the ids of the rows with the words of `q`, and whether none is missing. Raise InvalidParameter where
-        there are too many of them.
-        """
-        raise NotImplementedError
 
     def order_of(self, query: PageQuery) -> Keyset[T]:
         """Return the order that a query asks for. Raise InvalidParameter where a filter does not go with it."""

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from leadwire.domain.listing.cursors import refused
+from leadwire.domain.listing.queries import PageQuery
 from leadwire.domain.listing.keyset import BY_TIME, Found, Keyset
 from leadwire.domain.search.query import MOST, Asked, Kind, terms
 from leadwire.infrastructure import db
@@ -86,11 +87,13 @@ async def few_at_once(workspace: str, parts: list[str]) -> list[str] | None:
     return None
 
 
-async def having(workspace: str, kind: Kind, text: str, marks: list[str]) -> tuple[list[str], bool]:
-    """Return the ids of the documents with the words and phrases of a text, and these marks; and whether documents are
-    `complete`. Raise InvalidParameter for `q` where it has no words, or `MOST`, or more than `FEW` documents have them.
+async def having(kind: Kind, workspace: str, query: PageQuery) -> tuple[list[str], bool]:
+    """Return the ids of the documents with the words and phrases of `q`, of the bot and in the state that are asked
+    for; and whether documents are `complete`. Raise InvalidParameter for `q` where it has no words, or `MOST`, or more
+    than `FEW` documents have them.
     """
-    search = Asked(terms(text), marks)
+    filters = {"bot": query.bot_id, "status": getattr(query, "status", None)}
+    search = Asked(terms(query.q or ""), [f"{name}:{value}" for name, value in filters.items() if value])
     if not search.terms:
         raise refused("q", "no_words", "Must have a letter or a digit.")
     if len(search.terms) > MOST:

@@ -115,7 +115,7 @@ async def test_nobody_finds_what_is_of_another_workspace(workspace, talk):
     await indexed()
     assert await found(workspace, "kühlschrank") == [talk]
     assert await found(other, "kühlschrank") == [theirs]
-    assert await reads.conversations(workspace, [theirs], parse("kühlschrank", {})) == []
+    assert await reads.conversations(workspace, [theirs], parse("kühlschrank", {}).pattern) == []
 
 
 async def test_an_erased_person_is_in_no_document(workspace, bot):

@@ -6,15 +6,14 @@ reads all entries of the rarest word before it finds anything; where that is in 
 PostgreSQL's statistics, it is not asked. So no word is slow, however often it occurs.
 """
 
-from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 
 from leadwire.domain.listing.cursors import refused
-from leadwire.domain.listing.queries import PageQuery
 from leadwire.domain.listing.keyset import BY_TIME, Found, Keyset
+from leadwire.domain.listing.queries import PageQuery
 from leadwire.domain.search.query import MOST, Asked, Kind, terms
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.queries import query
@@ -29,13 +28,6 @@ BEHIND: Final = 10_000
 _front = 0  # where the oldest change that waits was last: below it there may be many that are gone (decision 30)
 
 _SOME, _ESTIMATE, _WAITING = named(__file__, "some estimate waiting")
-
-
-class _Wanted(Struct, frozen=True):
-    kind: Kind
-    since: datetime | None
-    until: datetime | None
-    ids: list[str] | None = None
 
 
 class _Documents(Keyset[str], frozen=True, kw_only=True):
@@ -107,7 +99,8 @@ async def having(kind: Kind, workspace: str, query: PageQuery) -> tuple[list[str
 
 async def page(workspace: str, kind: Kind, search: Asked, after: str = "", limit: int = 20) -> Found[str]:
     """Return the ids of one page, newest first. Raise InvalidParameter for an `after` that no page gave."""
-    lexemes, wanted = search.lexemes(workspace, kind), _Wanted(kind, search.since, search.until)
+    lexemes = search.lexemes(workspace, kind)
+    wanted = {"kind": kind, "since": search.since, "until": search.until}
     first = await _FIRST.page(workspace, wanted, after, limit, lexemes)
     if not first.stopped:
         return first
@@ -116,18 +109,14 @@ async def page(workspace: str, kind: Kind, search: Asked, after: str = "", limit
         return await _NEWEST.page(workspace, wanted, after, limit, lexemes)
     if not ids:
         return Found([], None)
-    return await _NEWEST.page(workspace, structs.replace(wanted, ids=ids), after, limit)
+    return await _NEWEST.page(workspace, wanted | {"ids": ids}, after, limit)
 
 
 @query()
-async def _leads(workspace: str, ids: list[str], pattern: str) -> list[db.Row]: ...
-
-
-async def leads(workspace: str, ids: list[str], search: Asked) -> list[db.Row]:
-    """Return these leads, in this order, with the custom fields that have one of the words; what has gone meanwhile is
-    left out.
+async def leads(workspace: str, ids: list[str], pattern: str) -> list[db.Row]:
+    """Return these leads, in this order, with the custom fields that have one of the words of a pattern
+    (`Asked.pattern`); what has gone meanwhile is left out.
     """
-    return await _leads(workspace, ids, search.pattern)
 
 
 @query()
@@ -136,9 +125,5 @@ async def notes(workspace: str, ids: list[str]) -> list[db.Row]:
 
 
 @query()
-async def _conversations(workspace: str, ids: list[str], pattern: str) -> list[db.Row]: ...
-
-
-async def conversations(workspace: str, ids: list[str], search: Asked) -> list[db.Row]:
+async def conversations(workspace: str, ids: list[str], pattern: str) -> list[db.Row]:
     """Return these conversations, in this order; `said` has role and text of messages with one of the words."""
-    return await _conversations(workspace, ids, search.pattern)

@@ -127,14 +127,13 @@ class Listing(Struct, Generic[T]):
         complete: bool | UnsetType = UNSET
         if query.q is not None:
             used["ids"], complete = await self.having(workspace, query)
-        if query.cursor is None:
-            before = (number - 1) * query.limit
-            rows, total = await self._counted(order, workspace, used, query.limit, before)
-            SKIPPED.set(before if rows else 0)
-            return Part([order.make(row[:_COUNTED]) for row in rows], total, number, complete=complete)
-        if query.cursor == cursors.FIRST:
-            rows, total = await self._counted(order, workspace, used, query.limit, 0)
+        if query.cursor in (None, cursors.FIRST):
+            skipped = (number - 1) * query.limit
+            rows, total = await self._counted(order, workspace, used, query.limit, skipped)
             items = [order.make(row[:_COUNTED]) for row in rows]
+            SKIPPED.set(skipped if rows else 0)
+            if query.cursor is None:
+                return Part(items, total, number, complete=complete)
             after = order.place(rows[-1]) if total > len(rows) else None
         else:
             cursor = cursors.opened(query.cursor, about)

@@ -11,9 +11,10 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
+from leadwire.domain.listing.cursors import refused
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import sql
-from leadwire.infrastructure.errors import FieldError, InvalidParameter
+from leadwire.infrastructure.errors import InvalidParameter
 
 T = TypeVar("T")
 
@@ -81,7 +82,7 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
         """The condition for `words`, which must all be in the text, in any case; and the values in it."""
         return (
             f"lower({self.text}) LIKE ALL (ARRAY(SELECT lower(word) FROM unnest(:patterns::text[]) word))",
-            {"patterns": [f"%{_escaped(word)}%" for word in words.split()]},
+            {"patterns": [f"%{word}%" for word in re.sub(r"([\\%_])", r"\\\1", words).split()]},
         )
 
     async def page(self, workspace: str, query: object, after: str, limit: int, words: Any = "") -> Found[T]:
@@ -132,17 +133,14 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
 
     def place_of(self, after: str) -> str:
         """Return where the row with these values of the key is, with a comma between them. Raise InvalidParameter."""
-        values = after.split(",")
         try:
-            place = ".".join(
-                str((clock.parse(value) - _EPOCH) // timedelta(milliseconds=1)) if kind == "timestamptz" else value
-                for kind, value in zip(self.key.values(), values, strict=True)
-            )
+            texts = dict(zip(self.key, after.split(","), strict=True))
+            times = {column for column, kind in self.key.items() if kind == "timestamptz"}
+            place = self.place(texts | {column: clock.parse(texts[column]) for column in times})
             self.values(place)
         except (ValueError, OverflowError, InvalidParameter):
             message = f"Must be the values of {', '.join(self.key)} of a row, with a comma between them."
-            fault = FieldError("invalid_cursor", message, parameter="after")
-            raise InvalidParameter("Cannot use: after.", errors=(fault,)) from None
+            raise refused("after", "invalid_cursor", message) from None
         return place
 
     def values(self, cursor: str) -> dict[str, Any]:
@@ -158,7 +156,3 @@ def _value(kind: str, part: str) -> str | int | datetime:
     if kind == "timestamptz":
         return _EPOCH + timedelta(milliseconds=int(part))
     return int(part) if kind == "smallint" else part
-
-
-def _escaped(word: str) -> str:
-    return re.sub(r"([\\%_])", r"\\\1", word)

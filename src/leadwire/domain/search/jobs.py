@@ -6,10 +6,11 @@ first: what was there before the first migration waits for what is new.
 """
 
 import asyncio
+import functools
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -28,6 +29,7 @@ _FULL_LOOK_EVERY: Final = 60.0  # seconds
 _next_full_look = 0.0  # by time.monotonic
 
 _TAKE, _WRITE, _NOTES, _LEADS = named(__file__, "take write notes leads")
+_OFFER: Final = functools.partial(jobs.add_all, "search")
 _TRY: Final = sql(f"SELECT pg_try_advisory_xact_lock({LOCK})")
 
 # What conversations are found by; what was erased is not.
@@ -53,16 +55,11 @@ def _lead(row: db.Row) -> tuple[str, Iterable[str]]:
     return text, [*(documents.field(of, name) for name in fields), *texts, *documents.parts(*names)]
 
 
-class _Kind(NamedTuple):
-    read: Statement
-    shown: Callable[[db.Row], tuple[str, Iterable[str]]]
-    """The text of a row, and its marks."""
-
-
-_KINDS: Final[Mapping[str, _Kind]] = {
-    "conversation": _Kind(_CONVERSATIONS, _conversation),
-    "note": _Kind(_NOTES, lambda row: (row["text"], ())),
-    "lead": _Kind(_LEADS, _lead),
+# For each kind its rows; the text of a row, and its marks.
+_KINDS: Final[Mapping[str, tuple[Statement, Callable[[db.Row], tuple[str, Iterable[str]]]]]] = {
+    "conversation": (_CONVERSATIONS, _conversation),
+    "note": (_NOTES, lambda row: (row["text"], ())),
+    "lead": (_LEADS, _lead),
 }
 
 
@@ -73,16 +70,16 @@ async def take() -> None:
     taken = BATCH
     for _ in range(0, DIRECT, BATCH):
         try:
-            taken = await _take(BATCH, _write_each)
+            taken = await _take(BATCH, write)
         except Exception:  # noqa: BLE001 - whatever it is, as jobs each fails alone
-            taken = await _take(BATCH, _offer)
+            taken = await _take(BATCH, _OFFER)
         if taken < BATCH:
             break
     now = time.monotonic()
     everything = now >= _next_full_look
     if everything or taken == BATCH:
         room = MOST - await jobs.waiting("search", MOST)
-        taken = await _take(room, _offer, everything=everything)
+        taken = await _take(room, _OFFER, everything=everything)
         if everything and taken < room:
             _next_full_look = now + _FULL_LOOK_EVERY
 
@@ -94,17 +91,9 @@ async def _take(most: int, settle: Callable[[Sequence[Offer]], Awaitable[None]],
     return len(rows)
 
 
-async def _offer(changed: Sequence[Offer]) -> None:
-    await jobs.add_all("search", changed)
-
-
 @job("search", batch=BATCH)
-async def write(batch: Sequence[Claimed]) -> None:
+async def write(changed: Sequence[Offer | Claimed]) -> None:
     """Write the documents of some conversations, notes and leads. Raise db.Locked while some are being erased."""
-    await _write_each(batch)
-
-
-async def _write_each(changed: Sequence[Offer | Claimed]) -> None:
     subjects: dict[str, list[str]] = defaultdict(list)
     for due in changed:
         subjects[due.workspace].append(due.key)
@@ -116,18 +105,18 @@ async def _write(workspace: str, subjects: Sequence[str]) -> None:
     async with db.transaction():
         if not await _TRY.value(workspace=workspace):
             raise db.Locked(f"another process writes or erases documents of {workspace}")
-        for name, kind in _KINDS.items():
+        for name, (read, _) in _KINDS.items():
             ids = sorted(subject for subject in subjects if subject.startswith(f"{name[:4]}_"))
-            rows = await kind.read.rows(workspace=workspace, ids=ids) if ids else []
+            rows = await read.rows(workspace=workspace, ids=ids) if ids else []
             if rows:
                 vectors = await asyncio.to_thread(_made, workspace, name, rows)
                 await _WRITE.rows(workspace=workspace, kind=name, **lists("id created_at lexemes", vectors))
 
 
 def _made(workspace: str, kind: str, rows: list[db.Row]) -> list[tuple[object, ...]]:
-    vectors: list[tuple[object, ...]] = []
+    (_, shown), vectors = _KINDS[kind], list[tuple[object, ...]]()
     for row in rows:
-        text, marks = _KINDS[kind].shown(row)
+        text, marks = shown(row)
         vector = documents.vector(text, (documents.of_kind(kind, workspace), f"bot:{row['bot_id']}", *marks))
         vectors.append((row["id"], row["created_at"], vector))
     return vectors

@@ -25,14 +25,6 @@ class AlreadyEnded(Conflict, code="conversation_ended", detail="The conversation
     """The conversation has ended for good. The widget begins a new one when it meets this code."""
 
 
-class Repeated(Exception):
-    """A message with this `client_message_id` is in the conversation already."""
-
-
-class ConcurrentUpdate(Exception):
-    """Somebody else has changed the conversation or its lead meanwhile: begin again."""
-
-
 class Told(Struct, frozen=True):
     """What a visitor has said of themselves."""
 

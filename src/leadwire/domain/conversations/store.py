@@ -12,8 +12,7 @@ import msgspec
 
 from leadwire.domain.conversations import events, pubsub
 from leadwire.domain.conversations.plan import Plan
-from leadwire.domain.conversations.schema import ConcurrentUpdate, Repeated
-from leadwire.domain.leads import parts
+from leadwire.domain.leads import changes as lead_changes
 from leadwire.domain.leads import schema as leads
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import Statement, sql
@@ -26,7 +25,15 @@ _TRIES: Final = 4
 _SAID_BEFORE: Final = "message_client_id"  # the index that finds a message which is sent again
 
 _SAID: Final = ("role", "content", "client_message_id", "answers", "user_id")
-_PARTS: Final = sql_parts(__file__)
+_PARTS: Final = parts(__file__)
+
+
+class Repeated(Exception):
+    """A message with this `client_message_id` is in the conversation already."""
+
+
+class ConcurrentUpdate(Exception):
+    """Somebody else has changed the conversation or its lead meanwhile: begin again."""
 
 
 class Part(NamedTuple):

@@ -12,7 +12,7 @@ from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.visitors import decide, runtime, store
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
-from leadwire.domain.conversations.schema import ConcurrentUpdate
+from leadwire.domain.conversations.store import ConcurrentUpdate
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.domain.privacy import erasure

@@ -23,15 +23,8 @@ from leadwire.domain.bots.visitors.store import Start, store_turn
 from leadwire.domain.conversations import plan as planning
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
-from leadwire.domain.conversations.schema import (
-    AlreadyEnded,
-    ConcurrentUpdate,
-    NewMessage,
-    Origin,
-    Repeated,
-    StoredMessage,
-)
-from leadwire.domain.conversations.store import repeated
+from leadwire.domain.conversations.schema import AlreadyEnded, NewMessage, Origin, StoredMessage
+from leadwire.domain.conversations.store import ConcurrentUpdate, Repeated, repeated
 from leadwire.domain.leads import holders
 from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import db, telemetry

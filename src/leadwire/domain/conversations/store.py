@@ -15,8 +15,7 @@ from leadwire.domain.conversations.plan import Plan
 from leadwire.domain.leads import changes as lead_changes
 from leadwire.domain.leads import schema as leads
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import Statement, sql
-from leadwire.infrastructure.db.statements import parts as sql_parts
+from leadwire.infrastructure.db.statements import Statement, parts, sql
 from leadwire.infrastructure.errors import Unavailable
 
 T = TypeVar("T")
@@ -56,7 +55,7 @@ async def store(plan: Plan, *more: Part) -> None:
         how += "_with_lead" if lead.version else ""
     texts = [_PARTS[how]]
     if lead and (not lead.version or plan.lead_changed):
-        texts.append(parts.CHANGE if lead.version else parts.ADD)
+        texts.append(lead_changes.CHANGE if lead.version else lead_changes.ADD)
     if plan.messages:
         texts.append(_PARTS["messages"])
         values |= {name: [getattr(message, name) for message in plan.messages] for name in ("id", "seq")}

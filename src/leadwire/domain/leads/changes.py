@@ -7,10 +7,14 @@ import msgspec
 from leadwire.domain.leads import events, fields, holders, merge, reads, schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import named
+from leadwire.infrastructure.db.statements import named, parts
 from leadwire.infrastructure.errors import Conflict, FieldError, PreconditionFailed, ReadOnlyField
 
 _UPDATE, _DELETE = named(__file__, "update delete")
+ADD, CHANGE = map(parts(__file__).__getitem__, ("add", "change"))
+"""A lead's part in a statement that changes more than the lead: SQL `name AS (...)`, which selects from `changed`. The
+values have the names of the columns; `lead` is its id.
+"""
 
 
 class LeadConflict(Conflict, code="lead_conflict", detail="Another lead of this bot has that e-mail address."):

@@ -76,7 +76,7 @@ def reads_of(crowd):
         "best leads of a bot": (partial(leads.search, workspace, LeadSearch(bot_id=rare, sort="score")), 200),
         "leads by e-mail": (partial(leads.with_email, workspace, "77@example.com"), 200),
         "conversations": (partial(conversations.search, workspace, ConversationSearch(status="active")), 200),
-        "openers": (partial(conversations._openers, [_TALK]), 200),
+        "openers": (partial(conversations.openers, [_TALK]), 200),
         "a lead's conversations": (partial(conversations.of_lead, workspace, _LEAD), 50),
         "a lead's score": (partial(bots.score_of, workspace, _LEAD), 50),
         "a lead's events": (partial(lead_history.of, workspace, _LEAD), 50),

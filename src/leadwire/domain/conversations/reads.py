@@ -1,7 +1,6 @@
 """Looking conversations up, and what the inbox shows. Every query takes the workspace first. Rows are for templates."""
 
 import re
-from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final, Literal
 
@@ -188,13 +187,8 @@ async def reply_to(workspace: str, conversation_id: str, client_message_id: str)
 
 
 @query()
-async def _openers(ids: list[str]) -> list[tuple[str, str | None, str | None]]: ...
-
-
-async def openers(conversations: Sequence[Conversation]) -> dict[str, tuple[str | None, str]]:
+async def openers(ids: list[str]) -> dict[str, tuple[str | None, str]]:
     """Return by id the name of the lead that the visitor became, if any, and the visitor's first message."""
-    rows = await _openers([conversation.id for conversation in conversations])
-    return {conversation_id: (lead, message or "") for conversation_id, lead, message in rows}
 
 
 def fill_in(content: str, name: str | None) -> str:

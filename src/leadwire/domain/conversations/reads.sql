@@ -19,9 +19,10 @@ SELECT m.id, coalesce(u.name, u.email_address) AS name FROM message m JOIN user_
 WHERE m.workspace_id = :workspace AND m.conversation_id = :conversation_id AND m.role = 'agent'
 
 -- openers
-SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON l.id = c.lead_id WHERE c.id = asked.id),
-    (SELECT left(content, 200) FROM message WHERE conversation_id = asked.id AND role = 'user'
-    ORDER BY conversation_id, seq LIMIT 1)
+SELECT id, (
+    (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON l.id = c.lead_id WHERE c.id = asked.id),
+    coalesce((SELECT left(content, 200) FROM message WHERE conversation_id = asked.id AND role = 'user'
+        ORDER BY conversation_id, seq LIMIT 1), ''))
 FROM unnest(:ids::text[]) AS asked (id)
 
 -- notes

@@ -17,7 +17,7 @@ async def conversations(context: PageContext) -> Values:
     return {
         "wanted": wanted,
         "found": page,
-        "openers": await reads.openers(page.items),
+        "openers": await reads.openers([conversation.id for conversation in page.items]),
         "total": await reads.total(context.workspace, wanted),
         "bots": await bots.names(context.workspace),
     }

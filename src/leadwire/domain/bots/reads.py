@@ -144,20 +144,17 @@ async def origins(bot_or_conversation: str) -> list[str]:
 
 async def session_by_token(token: str) -> VisitorSession | None:
     """The session of a visitor's token."""
-    row = await _BY_TOKEN.row(hash=keys.digest(token))
-    return await _session(row) if row else None
+    return await _session(await _BY_TOKEN.row(hash=keys.digest(token)))
 
 
 async def session_by_start_key(key: bytes) -> VisitorSession | None:
     """The session that began with this start."""
-    row = await _BY_START.row(key=key)
-    return await _session(row) if row else None
+    return await _session(await _BY_START.row(key=key))
 
 
-async def session(workspace: str, conversation_id: str) -> VisitorSession | None:
-    """The session of a conversation."""
-    row = await _BY_CONVERSATION.row(workspace=workspace, conversation=conversation_id)
-    return await _session(row) if row else None
+async def session(workspace: str, conversation_id: str, followed: Flow | None = None) -> VisitorSession | None:
+    """The session of a conversation, with the flow that it began with, if that is known."""
+    return await _session(await _BY_CONVERSATION.row(workspace=workspace, conversation=conversation_id), followed)
 
 
 async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSession:
@@ -169,8 +166,9 @@ async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSessi
             await conversations.lock(*before.place, lead=True)
     except ConversationNotFound:
         raise AlreadyEnded from None
-    row = await _BY_CONVERSATION.one(AlreadyEnded(), workspace=before.workspace, conversation=before.conversation_id)
-    return await _session(row, before.flow)
+    if now := await session(*before.place, before.flow):
+        return now
+    raise AlreadyEnded
 
 
 @query()
@@ -207,7 +205,9 @@ async def consents_of(workspace: str, lead_id: str) -> list[schema.Consent]:
     """What a lead has consented to, refused and withdrawn, newest first."""
 
 
-async def _session(row: db.Row, followed: Flow | None = None) -> VisitorSession:
+async def _session(row: db.Row | None, followed: Flow | None = None) -> VisitorSession | None:
+    if row is None:
+        return None
     workspace, state, seen, version, blocked, suspended, lead, *values = row
     talk = dict(zip(COLUMNS, values, strict=True))
     known = Known(workspace, talk, version, StoredLead(leads.from_row(lead[1:]), lead[0]) if lead else None)

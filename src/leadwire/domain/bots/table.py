@@ -2,22 +2,17 @@
 
 from typing import Final
 
-from piccolo.columns import JSON, Array, Boolean, Bytea, Column, Date, Integer, Text, Timestamptz
+from piccolo.columns import JSON, Array, Boolean, Bytea, Date, Integer, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.domain.conversations.table import IN_CONVERSATION
+from leadwire.domain.search.table import TSVector
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
 
 FAQ_WORDS: Final = """setweight(to_tsvector('english', question), 'A') ||
     setweight(to_tsvector('simple', question), 'B') || setweight(to_tsvector('english', answer), 'D')"""
 """SQL of an entry's search document: the question's words weigh more than the answer's."""
-
-
-class TsVector(Column):
-    """PostgreSQL's full-text search document, for which Piccolo has no column. It takes the name of the class."""
-
-    value_type = str
 
 
 class Bot(Table, db=DB, tablename="bot"):
@@ -69,7 +64,7 @@ class FaqEntry(Table, db=DB, tablename="faq_entry"):
     bot_id = Text()
     question = Text()
     answer = Text()
-    search = TsVector()
+    search = TSVector()
     created_at = Timestamptz()
 
 

@@ -8,7 +8,7 @@ from leadwire.infrastructure.db.declared import Declared
 
 
 class TSVector(Column):
-    """Lexemes with their positions."""
+    """Lexemes with their positions, for which Piccolo has no column. It takes the name of the class."""
 
     value_type = str
 

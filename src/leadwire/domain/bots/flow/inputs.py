@@ -2,9 +2,8 @@
 
 import math
 import re
-import unicodedata
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlsplit
 
 from msgspec import toml
@@ -12,6 +11,7 @@ from msgspec import toml
 from leadwire.domain.bots.flow.nodes import Ask, Option, Scalar
 from leadwire.domain.leads import identity
 from leadwire.domain.leads.schema import LENGTHS
+from leadwire.domain.search import documents
 from leadwire.infrastructure.unseen import UNSEEN
 
 _SPACE: Final = re.compile(r"\s+")
@@ -96,38 +96,25 @@ def asks_for_person(text: str) -> bool:
     clauses = [clause for part in _CLAUSES.split(text) if (clause := _plain(part))]
     after = [*clauses[1:], ""]
     return any(
-        request.whole.fullmatch(plain)
+        whole.fullmatch(plain)
         or any(
-            request.talk.fullmatch(clause) or (request.need.fullmatch(clause) and not request.which.match(then))
+            talk.fullmatch(clause) or (need.fullmatch(clause) and not which.match(then))
             for clause, then in zip(clauses, after, strict=False)
         )
-        for request in _REQUESTS
+        for whole, talk, need, which in _REQUESTS
     )
 
 
 def _plain(text: str) -> str:
     """Lower-case words with a blank between, without accents, vowel signs and punctuation."""
-    bare = "".join(
-        character
-        for character in unicodedata.normalize("NFKD", text.casefold()).casefold()  # styled capitals become plain ones
-        if not unicodedata.combining(character)
-    )
-    return " ".join(re.findall(r"[^\W_]+", bare.replace("\u0640", "")))  # the Arabic letter stretcher
+    bare = documents.plain(text).replace("\u0640", "")  # the Arabic letter stretcher
+    return " ".join(re.findall(r"[^\W_]+", bare))
 
 
-class _Request(NamedTuple):
-    """How a language asks for a person: in a whole text, in a clause to talk, in a clause for somebody.
-
-    `which` begins a clause that says whom: after a clause for somebody, that may be anybody.
+def _request(language: dict[str, list[str]]) -> list[re.Pattern[str]]:
+    """How a language asks for a person: in a whole text, in a clause to talk, in a clause for somebody; and what begins
+    a clause that says whom: after a clause for somebody, that may be anybody.
     """
-
-    whole: re.Pattern[str]
-    talk: re.Pattern[str]
-    need: re.Pattern[str]
-    which: re.Pattern[str]
-
-
-def _request(language: dict[str, list[str]]) -> _Request:
     part = dict.fromkeys(("can", "talk", "need", "who", "end", "about", "which", "before"), "(?!)")  # matches nothing
     part |= {name: f"(?:{'|'.join(map(_plain, phrases))})" for name, phrases in language.items()}
     # Every repetition has an end and every word stands between blanks, so that no text takes long.
@@ -144,7 +131,7 @@ def _request(language: dict[str, list[str]]) -> _Request:
     talk = f"(?:{talk}{polite_end}(?: {part['which']} .{{1,80}})?{on}|{sentence})"
     need = f"{need}{polite_end}{on}"
     whole, talk, need = (f"{first}{wish}{polite_end}" for wish in (whole, talk, need))
-    return _Request(*map(re.compile, (whole, talk, need, rf"{part['which']}\b")))
+    return [re.compile(pattern) for pattern in (whole, talk, need, rf"{part['which']}\b")]
 
 
 _REQUESTS: Final = tuple(map(_request, _LANGUAGES.values()))

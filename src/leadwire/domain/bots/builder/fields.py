@@ -185,19 +185,12 @@ def shown(value: Any) -> str:
 
 
 def _fields(model: Any) -> tuple[Field, ...]:
-    return tuple(
-        _field(
-            field.name,
-            field.type,
-            field.required,
-            field.default if isinstance(field.default, str | int | float) else None,
-        )
-        for field in model.fields
-        if field.name not in ("id", "nodes", "format")
-    )
+    return tuple(_field(field) for field in model.fields if field.name not in ("id", "nodes", "format"))
 
 
-def _field(name: str, kind: Any, required: bool, default: Any) -> Field:  # noqa: C901, PLR0911 - one line a type
+def _field(field: inspect.Field) -> Field:  # noqa: C901, PLR0911 - one line a type
+    name, required, kind = field.name, field.required, field.type
+    default = field.default if isinstance(field.default, str | int | float) else None
     if isinstance(kind, inspect.UnionType):
         types = [part for part in kind.types if not isinstance(part, inspect.NoneType)]
         if len(types) > 1:

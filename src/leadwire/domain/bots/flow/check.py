@@ -106,11 +106,8 @@ def _input(node: AnyNode) -> Iterator[_Fault]:
     elif node.save_to in TEXTS and node.input not in (node.save_to, "text", "choice"):
         yield "save_to", f"A {node.save_to} is a text, not a {node.input}.", "save_to"
     if (node.min is not None or node.max is not None) and node.input != "number":
-        yield (
-            "range",
-            "A smallest and a largest number are for a number only.",
-            "min" if node.min is not None else "max",
-        )
+        bound = "max" if node.min is None else "min"
+        yield "range", "A smallest and a largest number are for a number only.", bound
     if node.min is not None and node.max is not None and not node.min <= node.max:
         yield "range", "No number fits: the smallest is greater than the largest.", "min"
     limit = "latest" if node.earliest is None else "earliest"

@@ -87,10 +87,8 @@ def faults(flow: Flow) -> Iterator[tuple[str, str]]:
         if wrong := [text for text in (period.opens, period.closes) if not _TIME.fullmatch(text)]:
             yield f"hours/{index}", f"'{wrong[0]}' is no time. Write one such as 09:00."
         elif _minutes(period.opens) >= _minutes(period.closes):
-            yield (
-                f"hours/{index}",
-                f"It closes at {period.closes} and opens at {period.opens}. Split hours at midnight.",
-            )
+            times = f"It closes at {period.closes} and opens at {period.opens}."
+            yield f"hours/{index}", f"{times} Split hours at midnight."
         elif _overlaps(period, flow.hours[:index]):
             yield f"hours/{index}", "These hours overlap with others of the same day."
     for text in flow.closed_on:

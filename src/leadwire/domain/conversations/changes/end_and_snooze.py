@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from leadwire.domain.conversations.changes.inbox import check, claim, locked
 from leadwire.infrastructure import clock, db, jobs
 from leadwire.infrastructure.db.statements import named
-from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.infrastructure.errors import Invalid, invalid_field
 
 JOB: Final = "conversation_due"
 UNDO: Final = timedelta(seconds=10)
@@ -70,8 +70,7 @@ def snoozed_until(choice: str, at: str = "", zone: str = "") -> datetime:
         moment = datetime.strptime(at, "%Y-%m-%dT%H:%M").replace(tzinfo=there)
         return moment.astimezone(clock.now().tzinfo)
     except (ValueError, OverflowError):
-        word = "Choose a date and a time."
-        raise Invalid(word, errors=(FieldError("required", word, "/at"),)) from None
+        raise invalid_field("/at", "required", "Choose a date and a time.") from None
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -187,12 +187,8 @@ async def check(workspace: str, status: str, holder: str | None, *may: str | Non
         raise Conflict(with_bot, code="not_in_handoff")
     if holder not in may:
         names = {person.id: person.called for person in await accounts.users(workspace)}
-        whose = (
-            f"{names.get(holder, 'A colleague')} has this conversation."
-            if holder
-            else "Nobody has this conversation yet."
-        )
-        raise Conflict(whose, code="already_claimed")
+        whose = f"{names.get(holder, 'A colleague')} has this conversation."
+        raise Conflict(whose if holder else "Nobody has this conversation yet.", code="already_claimed")
 
 
 async def _check_kept(conversation_id: str) -> None:

@@ -5,7 +5,6 @@ not give exactly the data that it should, the whole text is, with as many commen
 """
 
 import tomllib
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -34,8 +33,7 @@ def rewritten(text: str, old: Draft, new: Draft) -> str:
 def _rewritten(text: str, old: Draft, new: Draft) -> str:
     if is_json(text):
         return msgspec.json.format(msgspec.json.encode(new), indent=2).decode() + "\n"
-    attempts: tuple[Callable[[str, Draft, Draft], str], ...] = (_by_pieces, _as_a_whole)
-    for attempt in attempts:
+    for attempt in (_by_pieces, _edited):
         try:
             edited = attempt(text, old, new)
             if tomllib.loads(edited) == new:
@@ -47,9 +45,8 @@ def _rewritten(text: str, old: Draft, new: Draft) -> str:
 
 def written(draft: Draft) -> str:
     """A draft as TOML."""
-    head = tomlkit.document()
-    _update(head, {}, {name: value for name, value in draft.items() if name != "nodes"})
-    return head.as_string().rstrip() + "\n" + "".join("\n" + _node(node) for node in draft.get("nodes", []))
+    head = _edited("", {}, {name: value for name, value in draft.items() if name != "nodes"})
+    return head.rstrip() + "\n" + "".join("\n" + _node(node) for node in draft.get("nodes", []))
 
 
 def _by_pieces(text: str, old: Draft, new: Draft) -> str:
@@ -65,12 +62,10 @@ def _by_pieces(text: str, old: Draft, new: Draft) -> str:
         if at is None:
             written.append(_node(node) + "\n")
         else:
-            written.append(pieces[at] if before[at] == node else _changed(pieces[at], before[at], node))
+            written.append(_edited(pieces[at], {"nodes": [before[at]]}, {"nodes": [node]}))
     tops = [{name: value for name, value in flow.items() if name != "nodes"} for flow in (old, new)]
     if tops[0] != tops[1]:
-        document = tomlkit.parse(head)
-        _update(document, *tops)
-        head = document.as_string().rstrip() + "\n\n"
+        head = _edited(head, *tops).rstrip() + "\n\n"
     ended = [piece if piece.endswith("\n") else piece + "\n" for piece in (head, *written) if piece]
     return "".join(ended)
 
@@ -91,13 +86,9 @@ def _pieces(text: str) -> list[str]:
     return ["\n".join(piece) + ("\n" if number < len(cut) - 1 else "") for number, piece in enumerate(cut)]
 
 
-def _changed(piece: str, old: dict[str, Any], new: dict[str, Any]) -> str:
-    document = tomlkit.parse(piece)
-    _update(document["nodes"][0], old, new)
-    return document.as_string()
-
-
-def _as_a_whole(text: str, old: Draft, new: Draft) -> str:
+def _edited(text: str, old: Draft, new: Draft) -> str:
+    if old == new:
+        return text
     document = tomlkit.parse(text)
     _update(document, old, new)
     return document.as_string()

@@ -75,25 +75,20 @@ def parse_stored(text: str) -> Flow:
     return flow
 
 
-def examined(text: str) -> tuple[dict[str, Any], list[FlowError]]:
-    """The data that a draft is, not to be changed, and everything that is wrong with it as a flow. Raise BadFlow when
-    it cannot be read.
-    """
-    raw, _, flaws = _examined(text)
-    return raw, flaws
-
-
 def checked(text: str) -> tuple[dict[str, Any], list[FlowError]]:
-    """As `examined`; empty data where it cannot be read."""
+    """The data that a draft is, not to be changed, and everything that is wrong with it as a flow; empty data where it
+    cannot be read.
+    """
     try:
-        return examined(text)
+        raw, _, flaws = _examined(text)
     except BadFlow as bad:
         return {}, bad.flaws
+    return raw, flaws
 
 
 @functools.lru_cache(maxsize=16)  # of a draft that is looked at again and again; the texts are bounded
 def _examined(text: str) -> tuple[dict[str, Any], Flow | None, list[FlowError]]:
-    """As `examined`, with the flow unless its nodes are not well formed."""
+    """As `checked`, with the flow unless its nodes are not well formed. Raise BadFlow for what cannot be read."""
     raw = read(text)
     faults = shape.faults(raw)
     flow = None if faults else msgspec.convert(raw, Flow)

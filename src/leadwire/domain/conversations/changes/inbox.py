@@ -187,7 +187,7 @@ async def check(workspace: str, status: str, holder: str | None, *may: str | Non
         raise Conflict(with_bot, code="not_in_handoff")
     if holder not in may:
         names = {person.id: person.called for person in await accounts.users(workspace)}
-        whose = f"{names.get(holder, 'A colleague')} has this conversation."
+        whose = f"{names.get(holder or '', 'A colleague')} has this conversation."
         raise Conflict(whose if holder else "Nobody has this conversation yet.", code="already_claimed")
 
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 from leadwire.domain.conversations.schema import ConversationNotFound
 from leadwire.domain.leads.schema import TEXTS
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import Statement, named, parts, sql
-from leadwire.infrastructure.ids import is_id
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import Statement, parts, sql
 
 Place = Literal["mentions", "waiting", "mine", "theirs", "bot", "snoozed"]
 COUNTED: Final = 1_000
@@ -24,22 +24,15 @@ _SHOWN: Final = 40  # of each list
 _SHOWN_ALONE: Final = 200  # of a list that is looked at alone
 
 _PARTS: Final = parts(__file__)
-_WHERE: Final[dict[Place, str]] = {
-    "waiting": _PARTS["waiting"],
-    "mine": _PARTS["mine"],
-    "theirs": "c.workspace_id = :workspace AND c.status = 'handoff' AND c.assigned_to = u.id",
-    "bot": "c.workspace_id = :workspace AND c.status = 'active'",
-    "snoozed": "c.workspace_id = :workspace AND c.status = 'handoff' AND c.assigned_to = :user_id"
-    " AND c.snoozed_until > :now",
-    "mentions": "c.workspace_id = :workspace",
-}
-_ORDER: Final[dict[Place, str]] = {
-    "waiting": "c.handoff_requested_at, c.id",
-    "mine": "c.updated_at DESC, c.id DESC",
-    "theirs": "c.updated_at DESC, c.id DESC",
-    "bot": "c.created_at DESC, c.id DESC",
-    "snoozed": "c.snoozed_until",
-    "mentions": "m.mentioned_at DESC",
+_CHANGED: Final = "c.updated_at DESC, c.id DESC"
+# The condition of each list, and its order.
+_LISTS: Final[dict[Place, tuple[str, str]]] = {
+    "waiting": (_PARTS["waiting"], "c.handoff_requested_at, c.id"),
+    "mine": (_PARTS["mine"], _CHANGED),
+    "theirs": ("c.workspace_id = :workspace AND c.status = 'handoff' AND c.assigned_to = u.id", _CHANGED),
+    "bot": ("c.workspace_id = :workspace AND c.status = 'active'", "c.created_at DESC, c.id DESC"),
+    "snoozed": (_PARTS["snoozed"], "c.snoozed_until"),
+    "mentions": ("c.workspace_id = :workspace", "m.mentioned_at DESC"),
 }
 _FROM: Final[dict[Place, str]] = {
     "mentions": "FROM conversation_read m JOIN conversation c ON c.id = m.conversation_id"
@@ -54,7 +47,6 @@ SELECT '{place}' AS place, c.*, (SELECT count(*) FROM (SELECT 1 {source} WHERE {
 {source} WHERE {where} ORDER BY {order} LIMIT {most}"""
 _OF_COLLEAGUES: Final = """
 FROM user_account u, LATERAL (SELECT * FROM conversation c WHERE {where} ORDER BY {order} LIMIT {most}) AS c"""
-_ONE, _COUNTS = named(__file__, "one counts")
 
 
 class Wanted(Struct, frozen=True):
@@ -76,7 +68,7 @@ class Threads(Struct, frozen=True):
 @functools.cache
 def _statement(place: Place, filters: frozenset[str], *, longest: bool, most: int) -> Statement:
     """What lists a place. How many rows it reads is part of the text: the planner has to know."""
-    where, order = _WHERE[place], _ORDER[place]
+    where, order = _LISTS[place]
     if longest and "updated_at" in order:
         order = order.replace(" DESC", "")
     where = " AND ".join([where, *(text for name, text in _FILTERS.items() if name in filters)])
@@ -100,7 +92,7 @@ async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:
     most = _SHOWN_ALONE if wanted.place else _SHOWN
     places: dict[Place, list[db.Row]] = {}
     more: dict[str, int] = {}
-    for place in _ORDER:
+    for place in _LISTS:
         if wanted.place not in (None, place):
             continue
         statement = _statement(place, filters, longest=wanted.longest, most=most)
@@ -117,14 +109,11 @@ async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:
     return Threads(places, more)
 
 
+@query(AssertionError)
 async def counts(workspace: str, user_id: str) -> db.Row:
     """How many conversations are `mine`, and how many are `waiting` for anybody: up to `COUNTED` of each."""
-    return await _COUNTS.one(AssertionError(), workspace=workspace, user_id=user_id, now=clock.now())
 
 
+@query(ConversationNotFound)
 async def one(workspace: str, conversation_id: str, user_id: str) -> db.Row:
     """Return what the inbox says of the conversation that is open. Raise ConversationNotFound."""
-    if not is_id("conv", conversation_id):
-        raise ConversationNotFound
-    values = {"workspace": workspace, "id": conversation_id, "user_id": user_id, "now": clock.now()}
-    return await _ONE.one(ConversationNotFound(), **values)

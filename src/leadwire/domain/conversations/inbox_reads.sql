@@ -7,6 +7,9 @@ c.workspace_id = :workspace AND c.status = 'handoff' AND c.assigned_to IS NULL
 c.workspace_id = :workspace AND c.status = 'handoff' AND c.assigned_to = :user_id
     AND (c.snoozed_until IS NULL OR c.snoozed_until <= :now)
 
+-- {snoozed}
+c.workspace_id = :workspace AND c.status = 'handoff' AND c.assigned_to = :user_id AND c.snoozed_until > :now
+
 -- {last}: the last message that is not the bot's
 LEFT JOIN LATERAL (
     SELECT m.role, m.created_at FROM message m WHERE m.conversation_id = c.id AND m.role <> 'bot'
@@ -43,11 +46,11 @@ SELECT c.place, c.total, c.id, c.bot_id, coalesce((SELECT coalesce(l.name, l.ema
 -- {joined}
 LEFT JOIN conversation_read r ON r.user_id = :user_id AND r.conversation_id = c.id {last}
 
--- counts: up to `COUNTED` of each
+-- counts
 SELECT (SELECT count(*) FROM (SELECT 1 FROM conversation c WHERE {mine} LIMIT 1000) AS bounded) AS mine,
     (SELECT count(*) FROM (SELECT 1 FROM conversation c WHERE {waiting} LIMIT 1000) AS bounded) AS waiting
 
--- one: what the inbox needs to know of the conversation that is open
+-- one
 SELECT status, assigned_to, tags, snoozed_until, end_due_at, first_response_at, handoff_requested_at,
     seen_by_visitor_seq, messages_count, rating, rating_comment,
     CASE WHEN status = 'ended' THEN 'ended' WHEN status = 'active' THEN 'bot' WHEN assigned_to IS NULL THEN 'waiting'
@@ -55,4 +58,4 @@ SELECT status, assigned_to, tags, snoozed_until, end_due_at, first_response_at, 
     (SELECT seq FROM conversation_read r WHERE r.user_id = :user_id AND r.conversation_id = c.id) AS read_seq,
     (SELECT mentioned_at FROM conversation_read r WHERE r.user_id = :user_id AND r.conversation_id = c.id)
         AS mentioned_at, {waits_since} AS waits_since
-FROM conversation c {last} WHERE workspace_id = :workspace AND id = :id
+FROM conversation c {last} WHERE workspace_id = :workspace AND id = :conversation_id

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
@@ -55,7 +55,8 @@ async def describe(workspace: str, bot_id: str, name: str, description: str, saw
     if len(description) > LONGEST_DESCRIPTION or UNSEEN.search(description.replace("\n", "")):
         wrong = FieldError("too_long", f"At most {LONGEST_DESCRIPTION} characters.", "/description")
         raise Invalid("This is no description.", errors=(wrong,))
-    async with _as_seen(workspace, bot_id, saw, lambda bot: [bot.name, bot.description]):
+    async with _locked(workspace, bot_id) as bot:
+        preconditions.check(saw, [bot.name, bot.description])
         await _set(workspace, bot_id, {Bot.name: name, Bot.description: description})
 
 
@@ -150,7 +151,8 @@ async def set_origins(workspace: str, bot_id: str, origins: Sequence[str], saw: 
     if faults:
         raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
-    async with _as_seen(workspace, bot_id, saw, lambda bot: bot.allowed_origins):
+    async with _locked(workspace, bot_id) as bot:
+        preconditions.check(saw, bot.allowed_origins)
         await _set(workspace, bot_id, {Bot.allowed_origins: hosts})
 
 
@@ -160,11 +162,9 @@ async def set_look(workspace: str, bot_id: str, look: Look, color: str, saw: str
         wrong = FieldError("wrong_value", "A color is written like #4f46e5.", "/color")
         raise Invalid("1 field is not valid.", errors=(wrong,))
     text = msgspec.json.encode(look).decode()
-    async with db.transaction():
-        await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
-        before = await reads.look(workspace, bot_id)
-        async with _as_seen(workspace, bot_id, saw, lambda bot: [before, bot.color]):
-            await _set(workspace, bot_id, {Bot.look: text, Bot.color: color.lower()})
+    async with _locked(workspace, bot_id) as bot:
+        preconditions.check(saw, [await reads.look(workspace, bot_id), bot.color])
+        await _set(workspace, bot_id, {Bot.look: text, Bot.color: color.lower()})
 
 
 async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> None:
@@ -196,12 +196,10 @@ async def change_state(workspace: str, bot_id: str, deed: Deed) -> None:
 
 
 @asynccontextmanager
-async def _as_seen(workspace: str, bot_id: str, saw: str, of: Callable[[BotDetail], object]) -> AsyncIterator[None]:
-    """Lock a bot in a transaction, if what whoever changes it `saw` is as they saw it."""
+async def _locked(workspace: str, bot_id: str) -> AsyncIterator[BotDetail]:
     async with db.transaction():
         await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
-        preconditions.check(saw, of(await reads.detail(workspace, bot_id)))
-        yield
+        yield await reads.detail(workspace, bot_id)
 
 
 async def _set(workspace: str, bot_id: str, values: dict[Column | str, Any]) -> None:

@@ -65,12 +65,7 @@ _LIST: Final = Listing(
     ("conversation.started", "conversation.deleted"),
     {"status": ("conversation.ended",)},
     {"status": _OPEN, **dict.fromkeys(("ids", *UPDATED))},
-    sorts={
-        "-created_at": _NEWEST,
-        "created_at": structs.replace(_NEWEST, descending=False),
-        "updated_at": structs.replace(_NEWEST, key=BY_UPDATE, descending=False),
-        "-updated_at": structs.replace(_NEWEST, key=BY_UPDATE),
-    },
+    sorts={"created_at": _NEWEST, "updated_at": structs.replace(_NEWEST, key=BY_UPDATE)},
 )
 page, search, total, export = _LIST.page, _LIST.search, _LIST.total, _LIST.export
 filters, source = _NEWEST.used, _NEWEST.source

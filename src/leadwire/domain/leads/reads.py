@@ -152,18 +152,16 @@ _NEWEST: Final = _Sought(
     key=BY_TIME,
     text="concat_ws(' ', name, email, company, phone)",
 )
-_OLDEST: Final = structs.replace(_NEWEST, descending=False)
 _BEST: Final = structs.replace(_NEWEST, key={"score": "smallint", **BY_TIME})
 # Leads are looked up one by one, and not to be counted, however many the planner expects.
 _OF_ENTRY: Final = "FROM lead WHERE lead.id = lead_by_update.id"
 _CREATED: Final = f"(SELECT created_at {_OF_ENTRY})"
-_CHANGED_FIRST: Final = Keyset(
+_BY_UPDATE: Final = Keyset(
     make=lambda row: from_row(row[2]),
     table="lead_by_update",
     columns=f"id, updated_at, (SELECT ({COLUMNS}) {_OF_ENTRY})",
     filters={**_NEWEST.filters, "since": f"{_CREATED} > :since", "until": f"{_CREATED} < :until"},
     key=BY_UPDATE,
-    descending=False,
 )
 _CHANGED: Final = ("lead.updated",)  # a lead can leave the range, or come to have the address
 _LIST: Final = _Leads(
@@ -172,15 +170,8 @@ _LIST: Final = _Leads(
     ("lead.created", "lead.deleted"),
     dict.fromkeys(("score_min", "score_max", "email", *UPDATED), _CHANGED),
     {"ids": None},
-    orders={"oldest": _OLDEST, "score": _BEST},
-    sorts={
-        "-created_at": _NEWEST,
-        "created_at": _OLDEST,
-        "-score": _BEST,
-        "score": structs.replace(_BEST, descending=False),
-        "updated_at": _CHANGED_FIRST,
-        "-updated_at": structs.replace(_CHANGED_FIRST, descending=True),
-    },
+    orders={"oldest": structs.replace(_NEWEST, descending=False), "score": _BEST},
+    sorts={"created_at": _NEWEST, "score": _BEST, "updated_at": _BY_UPDATE},
 )
 page, search, total, walk, export = _LIST.page, _LIST.search, _LIST.total, _LIST.walk, _LIST.export
 

@@ -75,7 +75,7 @@ class _Count(Struct):
 class Listing(Struct, Generic[T]):
     """A list, with the totals that this process knows. `having` returns the ids of the rows with the words of `q`, and
     whether none is missing; it raises InvalidParameter where there are too many. `orders`: how searches are sorted
-    other than newest first; `sorts`: the values of `sort` in /v1.
+    other than newest first; `sorts`: the columns that `sort` takes in /v1.
 
     `kinds` are the events that change how many rows there are; `kinds_when` has further ones for a filter that is used.
     `unannounced` has the values of a filter that rows come to have, or lose, without an event; None for any value.
@@ -106,7 +106,7 @@ class Listing(Struct, Generic[T]):
     def export(self, workspace: str, query: PageQuery, after: str = "") -> AsyncIterator[list[T]]:
         """Walk through all that matches, oldest first; by `updated_at` with a filter by it. See `Keyset.walk`."""
         sort = "updated_at" if any(getattr(query, name) is not None for name in UPDATED) else "created_at"
-        return self.sorts[sort].walk(workspace, query, after)
+        return self._sorted(sort).walk(workspace, query, after)
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """Return how many match; None where words are searched for, since that would take reading every row."""
@@ -150,7 +150,10 @@ class Listing(Struct, Generic[T]):
         if by_update and not sort.endswith("updated_at"):
             message = f"`{by_update[0]}` goes with the order of `updated_at` or `-updated_at` only."
             raise cursors.refused("sort", "conflicting_parameter", message)
-        return self.sorts[sort]
+        return self._sorted(sort)
+
+    def _sorted(self, sort: str) -> Keyset[T]:
+        return structs.replace(self.sorts[sort.removeprefix("-")], descending=sort.startswith("-"))
 
     async def _counted(
         self, order: Keyset[T], workspace: str, used: Mapping[str, Any], limit: int, offset: int

@@ -13,8 +13,9 @@ from leadwire.infrastructure.db.statements import sql
 LOCK: Final = "hashtextextended('search ' || :workspace::text, 0)"
 """The number of a workspace's lock."""
 _WAIT: Final = sql(f"SELECT pg_advisory_xact_lock({LOCK})")
-_FORGET: Final = sql("DELETE FROM search_document WHERE workspace_id = :workspace AND id = ANY(:ids::text[])")
-_AGAIN: Final = sql("INSERT INTO search_due (workspace_id, subject) SELECT :workspace, unnest(:ids::text[])")
+_FORGET: Final = sql("""
+WITH forgotten AS (DELETE FROM search_document WHERE workspace_id = :workspace AND id = ANY(:ids::text[]))
+INSERT INTO search_due (workspace_id, subject) SELECT :workspace, unnest(:ids)""")
 _DELETE_SOME: Final = (delete_some(SearchDue), delete_some(SearchDocument))
 
 
@@ -24,7 +25,6 @@ async def forget(workspace: str, ids: list[str]) -> None:
     """
     await _WAIT.rows(workspace=workspace)
     await _FORGET.rows(workspace=workspace, ids=ids)
-    await _AGAIN.rows(workspace=workspace, ids=ids)
 
 
 async def delete_batch(workspace: str, most: int) -> int:

@@ -39,10 +39,9 @@ class StepCount(Struct, frozen=True):
     left: int
 
 
-async def steps(workspace: str, bot_id: str, since: datetime | date) -> dict[str, StepCount]:
+async def steps(workspace: str, bot_id: str, since: datetime) -> dict[str, StepCount]:
     """Return for each node of a bot what became of conversations since a day (UTC), by the node's id."""
-    day = since.date() if isinstance(since, datetime) else since
-    rows = await _steps(workspace, bot_id, day)
+    rows = await _steps(workspace, bot_id, since.date())
     return {node: StepCount(entered, max(0, entered - passed)) for node, entered, passed in rows}
 
 

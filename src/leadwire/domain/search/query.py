@@ -72,9 +72,8 @@ class Asked(Struct):
     @property
     def pattern(self) -> str:
         """A regular expression, of PostgreSQL and Python alike, for any of the words. Empty without words."""
-        return "|".join(
-            sorted({word for term in self.terms for word in _WORD.findall(term.text)}, key=len, reverse=True)
-        )
+        words = {word for term in self.terms for word in _WORD.findall(term.text)}
+        return "|".join(sorted(words, key=len, reverse=True))
 
     def shown(self, text: str | None) -> list[Piece]:
         """Return the part of a text around its first hit, with every hit in it."""

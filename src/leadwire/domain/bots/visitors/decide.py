@@ -133,9 +133,8 @@ def decide(heard: Heard, holder: StoredLead | None, *, online: bool) -> TurnPlan
     open. Raise as `plan.say`.
     """
     session, state, steps = heard.session, heard.state, heard.steps
-    person = {step.field: step.value for step in steps if isinstance(step, Saved) and step.field} | vouched(
-        state.variables
-    )
+    person = {step.field: step.value for step in steps if isinstance(step, Saved) and step.field}
+    person |= vouched(state.variables)
     told = Told(state.variables, _text(person.get("email")), _text(person.get("name")))
     plan = planning.say(heard.plan, [message for step in steps for message in _messages(step)], told)
     plan = _capture_or_correct(plan, heard, holder)

@@ -8,7 +8,7 @@ from datetime import datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from leadwire.domain.conversations.changes.inbox import check, claim, locked
+from leadwire.domain.conversations.changes.inbox import claim, locked
 from leadwire.infrastructure import clock, db, jobs
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Invalid, invalid_field
@@ -23,8 +23,7 @@ _END_AT, _SNOOZE = named(__file__, "end_at snooze")
 
 async def end(workspace: str, conversation_id: str, user_id: str) -> None:
     """End the conversation in ten seconds, unless another operator has it. Raise as `inbox.claim`."""
-    async with locked(workspace, conversation_id) as (status, holder):
-        await check(workspace, status, holder, None, user_id)
+    async with locked(workspace, conversation_id, None, user_id):
         at = clock.now() + UNDO
         await _END_AT.rows(workspace=workspace, id=conversation_id, at=at)
         await jobs.add(JOB, conversation_id, workspace, at)
@@ -32,8 +31,7 @@ async def end(workspace: str, conversation_id: str, user_id: str) -> None:
 
 async def undo_end(workspace: str, conversation_id: str, user_id: str) -> None:
     """Let a conversation go on that was to end. Raise as `inbox.claim`."""
-    async with locked(workspace, conversation_id) as (status, holder):
-        await check(workspace, status, holder, None, user_id)
+    async with locked(workspace, conversation_id, None, user_id):
         await _END_AT.rows(workspace=workspace, id=conversation_id, at=None)
 
 
@@ -49,8 +47,7 @@ async def snooze(workspace: str, conversation_id: str, user_id: str, until: date
 
 async def wake(workspace: str, conversation_id: str, user_id: str) -> None:
     """Bring a snoozed conversation back at once. Raise as `inbox.claim`."""
-    async with locked(workspace, conversation_id) as (status, holder):
-        await check(workspace, status, holder, user_id)
+    async with locked(workspace, conversation_id, user_id):
         await _SNOOZE.rows(workspace=workspace, id=conversation_id, at=None)
 
 

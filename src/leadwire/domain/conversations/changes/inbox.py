@@ -1,7 +1,7 @@
 """What operators do in a conversation: claim it, assign it, reply, note, tag, give it back; and their saved replies.
 
-`due` beside it ends and snoozes; `bots.visitors.runtime.hand_back` also lets the bot go on; `visitor_sessions.block` of
-`bots.changes` blocks the visitor.
+`end_and_snooze` beside it ends and snoozes; `bots.visitors.runtime.hand_back` also lets the bot go on;
+`visitor_sessions.block` of `bots.changes` blocks the visitor.
 """
 
 import re
@@ -56,8 +56,7 @@ async def assign(
 
 async def release(workspace: str, conversation_id: str, user_id: str) -> None:
     """Return a conversation to the queue. Raise as `claim`; Conflict when it is not this user's."""
-    async with locked(workspace, conversation_id) as (status, holder):
-        await check(workspace, status, holder, user_id)
+    async with locked(workspace, conversation_id, user_id):
         await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=None, at=None)
 
 
@@ -71,7 +70,7 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
         if once and (earlier := await reads.reply_to(workspace, conversation_id, once)):
             return earlier[0]
         with_bot = "The bot has this conversation: claim it first."
-        await check(workspace, status, holder, None, user_id, with_bot=with_bot)
+        await _check(workspace, status, holder, None, user_id, with_bot=with_bot)
         if holder is None:
             await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=user_id, at=clock.now())
         (stored,) = await changes.add_messages(workspace, conversation_id, [message])
@@ -114,7 +113,7 @@ async def tag(workspace: str, conversation_id: str, text: str) -> None:
         raise Invalid("Write a tag.")
     async with locked(workspace, conversation_id):
         await _check_kept(conversation_id)
-        present = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
+        present = await _TAGS.value(workspace=workspace, id=conversation_id)
         tags = list(dict.fromkeys([*present, *wanted]))
         if len(tags) > _MOST_TAGS:
             raise Invalid(f"A conversation has at most {_MOST_TAGS} tags: remove one first.")
@@ -124,14 +123,13 @@ async def tag(workspace: str, conversation_id: str, text: str) -> None:
 async def untag(workspace: str, conversation_id: str, text: str) -> None:
     """Remove a tag. Raise ConversationNotFound."""
     async with locked(workspace, conversation_id):
-        tags = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
+        tags = await _TAGS.value(workspace=workspace, id=conversation_id)
         await _TAG.rows(workspace=workspace, id=conversation_id, tags=[tag for tag in tags if tag != text])
 
 
 async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:
     """Give the conversation back to the bot: handoff -> active. There is no event for it. Raise as `claim`."""
-    async with locked(workspace, conversation_id) as (status, holder):
-        await check(workspace, status, holder, None, user_id, with_bot="The bot has it already.")
+    async with locked(workspace, conversation_id, None, user_id, with_bot="The bot has it already."):
         await _GIVE_BACK.rows(workspace=workspace, id=conversation_id, now=clock.now())
 
 
@@ -163,24 +161,30 @@ async def remove_reply(workspace: str, reply_id: str) -> str:
 
 
 async def _give(workspace: str, conversation_id: str, by: str, to: str, held_by: str | None, reason: str) -> None:
-    async with locked(workspace, conversation_id) as (status, holder):
-        await check(workspace, status, holder, held_by, by)
+    async with locked(workspace, conversation_id, held_by, by) as (status, _):
         if status == "active":
             await changes.hand_off(workspace, conversation_id, reason)
         await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=to, at=clock.now())
 
 
 @asynccontextmanager
-async def locked(workspace: str, conversation_id: str) -> AsyncIterator[tuple[str, str | None]]:
-    """Lock a conversation in a transaction: its status and who has it. Wakes watchers. Raise ConversationNotFound."""
+async def locked(
+    workspace: str, conversation_id: str, *may: str | None, with_bot: str = ""
+) -> AsyncIterator[tuple[str, str | None]]:
+    """Lock a conversation in a transaction: its status and who has it. Wakes watchers. Raise ConversationNotFound.
+
+    With `may`, those of whom one may have it (None: nobody), raise AlreadyEnded; Conflict where another has it, and
+    with the text `with_bot` while a bot does.
+    """
     async with db.transaction():
         status, holder = await _LOCK.one(ConversationNotFound(), workspace=workspace, id=conversation_id)
+        if may:
+            await _check(workspace, status, holder, *may, with_bot=with_bot)
         yield status, holder
         pubsub.publish(workspace, conversation_id)
 
 
-async def check(workspace: str, status: str, holder: str | None, *may: str | None, with_bot: str = "") -> None:
-    """Raise AlreadyEnded; Conflict unless `holder` is one of `may`, and with the text `with_bot` while a bot has it."""
+async def _check(workspace: str, status: str, holder: str | None, *may: str | None, with_bot: str = "") -> None:
     if status == "ended":
         raise AlreadyEnded
     if status == "active" and with_bot:

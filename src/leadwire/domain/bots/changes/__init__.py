@@ -30,8 +30,9 @@ LONGEST_NOTE: Final = 200
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
-_LOCK, _ADD_VERSION = named(__file__, "lock add_version")
-_COUNT, _COUNT_VERSIONS, _COUNT_ENTRIES = named(__file__, "count count_versions count_entries")
+_ADD_VERSION, _COUNT, _COUNT_VERSIONS, _COUNT_ENTRIES = named(
+    __file__, "add_version count count_versions count_entries"
+)
 _ADD_ENTRY: Final = sql(f"""
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
 SELECT :id, :workspace, :bot, question, answer, :now, {FAQ_WORDS}
@@ -115,7 +116,7 @@ async def publish(
     """
     checked = await usable(workspace, bot_id) if checked is None else checked
     async with db.transaction():
-        draft, published = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+        draft, _, published = await drafts.lock(workspace, bot_id)
         if draft != checked:
             raise Conflict("The draft has changed meanwhile. Publish it again.", code="draft_changed")
         if published and draft == (await reads.source(workspace, bot_id, published))[0]:
@@ -173,7 +174,7 @@ async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str)
     if not (0 < len(question) <= 500 and 0 < len(answer) <= 2000) or "\0" in question + answer:
         raise Invalid("A question has 1 to 500 characters, an answer 1 to 2000.")
     async with db.transaction():
-        await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)  # else it may be deleted before the entry comes
+        await drafts.lock(workspace, bot_id)  # else it may be deleted before the entry comes
         values = {"id": ids.new("faq"), "workspace": workspace, "bot": bot_id, "now": clock.now()}
         await _ADD_ENTRY.rows(**values, question=question, answer=answer)
         await quotas.check(workspace, "faq_entries", _COUNT_ENTRIES, bot=bot_id)
@@ -198,7 +199,7 @@ async def change_state(workspace: str, bot_id: str, deed: Deed) -> None:
 @asynccontextmanager
 async def _locked(workspace: str, bot_id: str) -> AsyncIterator[BotDetail]:
     async with db.transaction():
-        await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
+        await drafts.lock(workspace, bot_id)
         yield await reads.detail(workspace, bot_id)
 
 

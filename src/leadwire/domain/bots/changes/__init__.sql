@@ -6,9 +6,6 @@ FROM bot_version WHERE bot_id = :bot RETURNING version
 -- remove_faq_entry
 DELETE FROM faq_entry WHERE workspace_id = :workspace AND bot_id = :bot_id AND id = :entry_id RETURNING true
 
--- lock
-SELECT draft, published_version FROM bot WHERE workspace_id = :workspace AND id = :bot FOR NO KEY UPDATE
-
 -- count
 SELECT count(*) FROM bot WHERE workspace_id = :workspace
 

@@ -33,7 +33,8 @@ async def _read(workspace: str, bot_id: str) -> tuple[str | None, int, str]: ...
 
 
 @query(BotNotFound)
-async def _lock(workspace: str, bot_id: str) -> tuple[str | None, int]: ...
+async def lock(workspace: str, bot_id: str) -> tuple[str | None, int, int | None]:
+    """Lock a bot; its draft, how often that was changed, and the version that is published. Raise NotFound."""
 
 
 async def replace(
@@ -52,7 +53,7 @@ async def keep(
     Raise NotFound, QuotaExceeded; Conflict when the draft has changed since its `revision`, if that is given.
     """
     async with db.transaction():
-        before, at = await _lock(workspace, bot_id)
+        before, at, _ = await lock(workspace, bot_id)
         if revision not in (None, at) and before != source:
             raise Conflict("The draft has changed since you opened it.", code="draft_changed")
         await _save(workspace, bot_id, source, user_id, {})
@@ -83,7 +84,7 @@ async def edit(
         if source == before:
             return None
         async with db.transaction():
-            _, at = await _lock(workspace, bot_id)
+            _, at, _ = await lock(workspace, bot_id)
             if at == revision:
                 return await _save(workspace, bot_id, source, user_id, _authors(known, old, new, author))
     raise Unavailable("Others change this draft again and again. Try again.")

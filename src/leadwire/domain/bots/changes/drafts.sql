@@ -3,7 +3,7 @@ SELECT draft, draft_revision, draft_authors FROM bot WHERE workspace_id = :works
 
 -- lock
 -- Visitors can begin conversations meanwhile, which refer to the bot.
-SELECT draft, draft_revision FROM bot WHERE workspace_id = :workspace AND id = :bot_id FOR NO KEY UPDATE
+SELECT draft, draft_revision, published_version FROM bot WHERE workspace_id = :workspace AND id = :bot_id FOR NO KEY UPDATE
 
 -- save: the new draft; what it was before is kept, as far as there is room
 UPDATE bot SET draft = :draft, draft_revision = draft_revision + 1, draft_saved_at = :now, draft_saved_by = :user,

@@ -77,25 +77,22 @@ class Lookers:
     """Who looks at which conversation, as the streams of every process say again and again. Nothing is stored."""
 
     def __init__(self) -> None:
-        self._seen: dict[Place, dict[str, float]] = {}  # by conversation: when each user was there last
+        self._seen: dict[tuple[Place, str], float] = {}  # by conversation and user: when they were there last
 
     def note(self, place: Place, user_id: str, *, here: bool) -> bool:
         """Note that somebody is there, or no longer. Return whether that is news."""
         before = user_id in self.of(place)
         if here:
-            self._seen.setdefault(place, {})[user_id] = time.monotonic()
+            self._seen[place, user_id] = time.monotonic()
         else:
-            self._seen.get(place, {}).pop(user_id, None)
+            self._seen.pop((place, user_id), None)
         return here != before
 
     def of(self, place: Place) -> set[str]:
         """The users who look at a conversation."""
         late = time.monotonic() - _LOOKING
-        for key, users in list(self._seen.items()):
-            self._seen[key] = {user_id: at for user_id, at in users.items() if at > late}
-            if not self._seen[key]:
-                del self._seen[key]
-        return set(self._seen.get(place, ()))
+        self._seen = {key: at for key, at in self._seen.items() if at > late}
+        return {user_id for where, user_id in self._seen if where == place}
 
 
 class Hub:

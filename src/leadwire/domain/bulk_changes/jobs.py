@@ -39,11 +39,9 @@ async def _running(workspace: str, bulk_id: str) -> db.Row | None: ...
 
 
 @query()
-async def _move(workspace: str, bulk_id: str, before: str, after: str, lead_id: str, skipped: bool) -> bool: ...
-
-
-@query()
-async def _go_on(workspace: str, bulk_id: str, before: str, after: str) -> None: ...
+async def _move(
+    workspace: str, bulk_id: str, before: str, after: str, lead_id: str | None = None, skipped: bool = False
+) -> bool: ...
 
 
 @query()
@@ -76,7 +74,7 @@ async def _step(change: db.Row) -> bool:
         await changes.end(change["workspace_id"], change["id"], "finished")
         return False
     if onward != after:  # it has looked at leads behind the last that matches
-        await _go_on(change["workspace_id"], change["id"], after, onward)
+        await _move(change["workspace_id"], change["id"], after, onward)
     return True
 
 

@@ -39,7 +39,7 @@ async def test_what_takes_long_there_holds_up_nothing_here(monkeypatch):
 
 
 async def _in(workspace, work):
-    db.set_workspace(workspace)
+    db.workspace.set(workspace)
     return await work
 
 

@@ -216,13 +216,13 @@ async def test_workspaces_take_turns(database):
         goes_on.wait(120)
 
     def task(name):
-        db.set_workspace(name)
+        db.workspace.set(name)
         return asyncio.create_task(cpu_work.run(work, name))
 
     async with asyncio.timeout(120):
         before = db.workspace.get()
         tasks = [task(name) for name in ("a", "a", "a", "b", "a")]
-        db.set_workspace(before)
+        db.workspace.set(before)
         await asyncio.to_thread(begun.wait)
         goes_on.set()
         await asyncio.gather(*tasks)

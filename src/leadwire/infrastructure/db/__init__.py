@@ -6,18 +6,16 @@ Tables are declared and migrated by Piccolo. Statements are in `statements.py`.
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import asyncpg
 import msgspec
 
 from leadwire.infrastructure.db import engine
-from leadwire.infrastructure.db.engine import Engine
+from leadwire.infrastructure.db.engine import Engine, Opened
 from leadwire.infrastructure.db.engine import Role as Role
 from leadwire.infrastructure.db.engine import acting_as as acting_as
-from leadwire.infrastructure.db.engine import set_workspace as set_workspace
 from leadwire.infrastructure.db.hosts import Hosts, watch
 from leadwire.infrastructure.db.pool import Connection, Pool
 from leadwire.infrastructure.db.shares import Crowded as Crowded
@@ -71,8 +69,6 @@ _INDEXES_ONLY: Final = {"enable_seqscan": "off", "enable_hashjoin": "off", "enab
 
 # Seconds before the first probe, seconds between probes, probes; and the same 25 s for what was sent.
 _TCP: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 25_000}
-
-_hooks: ContextVar[list[Callable[[], None]] | None] = ContextVar("after_commit_hooks", default=None)
 
 
 def configure(url: str) -> None:
@@ -147,33 +143,22 @@ async def value(sql: str, *args: Any) -> Any:
     return values[0][0] if values else None
 
 
-@contextlib.asynccontextmanager
-async def transaction() -> AsyncIterator[None]:
+def transaction() -> contextlib.AbstractAsyncContextManager[None]:
     """All or nothing. An inner one joins the outer: never catch an error of a change inside another."""
-    if DB.current_transaction.get() is not None:
-        yield
-        return
-    hooks: list[Callable[[], None]] = []
-    token = _hooks.set(hooks)
-    try:
-        async with DB.transaction():
-            yield
-    finally:
-        _hooks.reset(token)
-    for hook in dict.fromkeys(hooks):
-        hook()
+    return contextlib.nullcontext() if in_transaction() else DB.transaction()
 
 
 async def savepoint() -> Callable[[], Awaitable[None]]:
     """Set a savepoint in the open transaction. Return a function that rolls back to it, also after a failure."""
-    transaction, hooks = DB.current_transaction.get(), _hooks.get()
-    assert transaction is not None, "no transaction is open"  # noqa: S101 - a programming error
-    assert hooks is not None, "no transaction is open"  # noqa: S101
-    mark, count = await transaction.savepoint(), len(hooks)
+    opened = DB.current_transaction.get()
+    assert isinstance(opened, Opened), "no transaction is open"  # noqa: S101 - a programming error
+    opened.savepoints += 1
+    name, count = f"savepoint_{opened.savepoints}", len(opened.hooks)
+    await opened.connection.execute(f"SAVEPOINT {name}")
 
     async def roll_back() -> None:
-        await transaction.rollback_to(mark.name)
-        del hooks[count:]
+        await opened.connection.execute(f"ROLLBACK TO SAVEPOINT {name}")
+        del opened.hooks[count:]
 
     return roll_back
 
@@ -184,11 +169,11 @@ def in_transaction() -> bool:
 
 def after_commit(hook: Callable[[], None]) -> None:
     """Call `hook` once when the open transaction has committed; at once when there is none."""
-    hooks = _hooks.get()
-    if hooks is None:
-        hook()
+    opened = DB.current_transaction.get()
+    if isinstance(opened, Opened):
+        opened.hooks.append(hook)
     else:
-        hooks.append(hook)
+        hook()
 
 
 async def prepare(connection: asyncpg.Connection) -> None:

@@ -5,13 +5,12 @@ import contextlib
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, Final, Literal
 
 import asyncpg
-from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
+from piccolo.engine.postgres import PostgresEngine
 from piccolo.querystring import QueryString
 
 from leadwire.infrastructure.db.pool import Pool
@@ -56,7 +55,7 @@ _role: ContextVar[Role | None] = ContextVar("role", default=None)
 
 @contextlib.contextmanager
 def acting_as(role: Role) -> Iterator[None]:
-    """Statements inside the block have this role's limit, and are nobody's until `set_workspace`. Elsewhere the role of
+    """Statements inside the block have this role's limit, and are nobody's until `workspace` is set. Elsewhere that of
     the process holds.
     """
     token, before = _role.set(role), workspace.set("")
@@ -67,15 +66,20 @@ def acting_as(role: Role) -> Iterator[None]:
         workspace.reset(before)
 
 
-def set_workspace(whose: str) -> None:
-    """Count the connections that this request uses from now on to the share of a workspace."""
-    workspace.set(whose)
+class Opened:
+    """A transaction that is open: where its statements run, and what is called once it has committed."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.hooks: list[Callable[[], None]] = []
+        self.savepoints = 0
 
 
 class Engine(PostgresEngine):
     """Runs every statement on a connection of `connections`, which is set while the pool is open."""
 
     connections: Pool | None = None
+    current_transaction: ContextVar[Any]  # an `Opened`, or `other.Other`
     role: Role = "maintenance"
     """This process's."""
     watching: "asyncio.Task[None] | None" = None
@@ -87,9 +91,6 @@ class Engine(PostgresEngine):
     async def check_version(self) -> None:
         """Not at import; the command line refuses what is too old."""
 
-    async def prep_database(self) -> None:
-        """No extensions are used."""
-
     async def start_connection_pool(self, **options: Any) -> None:
         await super().start_connection_pool(**options)
         self.connections = Pool(self.pool)  # type: ignore[arg-type]
@@ -99,15 +100,44 @@ class Engine(PostgresEngine):
             connections, self.connections, self.pool = self.connections, None, None
             await connections.close()
 
-    def transaction(self, allow_nested: bool = True) -> "Transaction":
-        return Transaction(self, allow_nested)
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:  # type: ignore[override]
+        """Begin one, and commit it at the end of the block. Raise OutcomeUnknown when the server does not answer that.
+
+        Its connection is released also when BEGIN, COMMIT or ROLLBACK itself fails, which Piccolo's does not.
+        """
+        connections = self.connections
+        assert connections is not None, "the pool is not open"  # noqa: S101 - a programming error
+        connection = await connections.acquire()
+        try:
+            transaction = connection.transaction()
+            await transaction.start()
+            opened = Opened(connection)
+            token = self.current_transaction.set(opened)
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(TimeoutError):  # no longer than for a canceled statement
+                    async with asyncio.timeout(Pool.patience):
+                        await transaction.rollback()
+                raise
+            else:
+                await _commit(transaction)
+            finally:
+                self.current_transaction.reset(token)
+        except BaseException:
+            await connections.drop(connection)
+            raise
+        connections.release(connection)
+        for hook in dict.fromkeys(opened.hooks):
+            hook()
 
     async def fetch(self, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
         """Run one statement, in the open transaction if there is one. Raises QueryCanceledError after the limit."""
         if (transaction := self.current_transaction.get()) is not None:
             return await self._limited(transaction.connection, sql, args)
         connections = self.connections
-        assert connections is not None, "the pool is not open"  # noqa: S101 - a programming error
+        assert connections is not None, "the pool is not open"  # noqa: S101
         connection = await connections.acquire()
         try:
             rows = await self._limited(connection, sql, args)
@@ -153,61 +183,9 @@ class Engine(PostgresEngine):
         return await self.fetch(query, args or ())
 
 
-class Transaction(PostgresTransaction):
-    """Releases its connection also when BEGIN, COMMIT or ROLLBACK itself fails, which Piccolo's does not."""
-
-    engine: Engine
-    _from: "Pool | None" = None
-    """Where its connection is from. The engine may have left that pool by the end: it waits for us to close."""
-
-    async def commit(self) -> None:
-        """Raise OutcomeUnknown when the server does not answer. No limit but `hosts.watch`: it may wait for a
-        synchronous standby.
-        """
-        try:
-            await super().commit()  # type: ignore[no-untyped-call]
-        except _UNANSWERED as error:
-            raise OutcomeUnknown(str(error) or type(error).__name__) from error
-
-    async def rollback(self) -> None:
-        """Wait no longer than for a canceled statement; the connection is dropped afterwards."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(Pool.patience):
-                await self.transaction.rollback()
-        self._rolled_back = True
-
-    async def __aenter__(self) -> PostgresTransaction:
-        if self._parent is not None:
-            return self._parent
-        self._from = connections = self.engine.connections
-        if connections is None:  # Piccolo's own command line: a connection for this transaction alone
-            return await super().__aenter__()
-        self.connection = await connections.acquire()
-        try:
-            self.transaction = self.connection.transaction()
-            await self.begin()  # type: ignore[no-untyped-call]
-        except BaseException:
-            await connections.drop(self.connection)
-            raise
-        self.context = self.engine.current_transaction.set(self)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if self._parent:
-            return False
-        succeeded = False
-        try:
-            if not (self._committed or self._rolled_back):
-                await (self.commit if error is None else self.rollback)()
-            succeeded = error is None
-        finally:
-            self.engine.current_transaction.reset(self.context)
-            if self._from is None:
-                await self.connection.close()
-            elif succeeded:
-                self._from.release(self.connection)
-            else:
-                await self._from.drop(self.connection)
-        return False
+async def _commit(transaction: Any) -> None:
+    """No limit but `hosts.watch`: it may wait for a synchronous standby."""
+    try:
+        await transaction.commit()
+    except _UNANSWERED as error:
+        raise OutcomeUnknown(str(error) or type(error).__name__) from error

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import DB
@@ -63,7 +63,7 @@ def at_home() -> Iterator[None]:
 
 @contextmanager
 def _in(other: Other | None) -> Iterator[None]:
-    token = DB.current_transaction.set(cast(Any, other))
+    token = DB.current_transaction.set(other)
     try:
         yield
     finally:

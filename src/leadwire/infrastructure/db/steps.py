@@ -60,8 +60,13 @@ async def run(migration_id: str, script: str, online: str) -> None:
 async def run_at_once(migration_id: str, script: str) -> None:
     """Run a script in one transaction. Raise OperatorError."""
     try:
-        async with db.DB.transaction() as transaction:
-            await transaction.connection.execute(script)
+        if db.DB.connections is None:
+            connection = await db.DB.get_new_connection()
+            await connection.execute(script)
+            await connection.close()
+            return
+        async with db.transaction():
+            await db.DB.current_transaction.get().connection.execute(script)
     except asyncpg.PostgresError as error:
         raise OperatorError(f"migration {migration_id}: {error}") from error
 

@@ -98,7 +98,7 @@ def set_workspace(workspace: str, by: str = actor.VISITOR) -> None:
     """
     actor.current.set(by)
     telemetry.set_workspace(workspace)
-    db.set_workspace(workspace)
+    db.workspace.set(workspace)
 
 
 def _ids(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:

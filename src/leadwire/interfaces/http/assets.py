@@ -14,6 +14,7 @@ from typing import Any, Final
 from litestar import Request, Response
 
 from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.http.requests import takes_gzip
 from leadwire.interfaces.http.routes import get
 
 PREFIX: Final = "/assets/"
@@ -46,6 +47,6 @@ async def asset(request: Request[Any, Any, Any]) -> Response[bytes]:
     content, kind, digest, small = file
     kept = "public, max-age=31536000, immutable" if request.scope["query_string"] == digest.encode() else "no-cache"
     headers = {"Cache-Control": kept, "Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if takes_gzip(request.scope):
         content, headers["Content-Encoding"] = small, "gzip"
     return Response(content, media_type=kind, headers=headers)

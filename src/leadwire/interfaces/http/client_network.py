@@ -5,13 +5,11 @@ operator has named.
 import contextlib
 import ipaddress
 import time
-from collections.abc import Sequence
 from typing import Final
 
 from litestar.types import HTTPScope, Scope
 
 from leadwire.infrastructure import redis_pool, settings, telemetry
-from leadwire.infrastructure.settings import Network
 from leadwire.interfaces.http import NOT_TRUSTED
 from leadwire.interfaces.http.requests import header
 
@@ -37,18 +35,30 @@ def address(scope: Scope | HTTPScope) -> str:
 
 def scheme(scope: Scope | HTTPScope) -> str:
     """Return `http` or `https`, as the caller speaks it with us or with a proxy before us."""
-    peer, _ = scope["client"] or ("", 0)
-    if header(scope, b"x-forwarded-proto") == "https" and (near := _address(peer)):
-        return "https" if _within(near, settings.get().trusted_proxies) else scope["scheme"]
+    if header(scope, b"x-forwarded-proto") == "https" and _trusted(_peer(scope)):
+        return "https"
     return scope["scheme"]
 
 
 def _caller(scope: Scope | HTTPScope) -> Address | None:
-    peer, _ = scope["client"] or ("", 0)
-    forwarded, trusted = header(scope, b"x-forwarded-for") or "", settings.get().trusted_proxies
-    if forwarded and (near := _address(peer)) and near.is_private and not _within(near, trusted):
+    """`X-Forwarded-For` counts only as far as it was written by trusted proxies: from the right, up to the first
+    address that is none of theirs.
+    """
+    address = _peer(scope)
+    if not (forwarded := header(scope, b"x-forwarded-for")):
+        return address
+    if address and address.is_private and not _trusted(address):
         _report()
-    return _behind(peer, forwarded, trusted)
+    for hop in reversed(forwarded.split(",")):
+        if not _trusted(address) or (further := _address(hop.strip())) is None:
+            break
+        address = further
+    return address
+
+
+def _peer(scope: Scope | HTTPScope) -> Address | None:
+    """The address at the other end of the connection."""
+    return _address(scope["client"][0]) if scope["client"] else None
 
 
 def _report() -> None:
@@ -67,24 +77,8 @@ async def _keep() -> None:
             await redis.set(NOT_TRUSTED, b"", ex=_KEPT)
 
 
-def _behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
-    """Return the address that a request came from.
-
-    `X-Forwarded-For` counts only as far as it was written by trusted proxies: from the right, up to the first address
-    that is none of theirs.
-    """
-    address = _address(peer)
-    for hop in reversed(forwarded.split(",")):
-        if address is None or not _within(address, trusted):
-            break
-        if (further := _address(hop.strip())) is None:
-            break
-        address = further
-    return address
-
-
-def _within(address: Address, networks: Sequence[Network]) -> bool:
-    return any(address in network for network in networks)
+def _trusted(address: Address | None) -> bool:
+    return address is not None and any(address in network for network in settings.get().trusted_proxies)
 
 
 def _address(text: str) -> Address | None:

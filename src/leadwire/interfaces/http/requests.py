@@ -51,11 +51,11 @@ def expected_versions(request: "Request[Any, Any, Any]") -> frozenset[int] | Non
     return frozenset(int(tag[1:-1]) for tag in re.findall(_TAG, tags) if _OURS.fullmatch(tag))
 
 
-def takes(scope: Scope, coding: str) -> bool:
-    """Whether the caller accepts a content coding (RFC 9110 section 12.5.3). A weight of 0 refuses it."""
+def takes_gzip(scope: Scope) -> bool:
+    """Whether the caller accepts this content coding (RFC 9110 section 12.5.3). A weight of 0 refuses it."""
     for part in (header(scope, b"accept-encoding") or "").split(","):
         name, _, weight = part.replace(" ", "").lower().partition(";q=")
-        if name == coding:
+        if name == "gzip":
             return weight.partition(";")[0].rstrip("0.") != "" if weight else True
     return False
 

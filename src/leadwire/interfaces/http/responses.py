@@ -111,7 +111,7 @@ class JSONResponse(Response[T]):
             body = _encode(self.content)
             if len(body) >= _WORTH and _compressible(scope, headers):
                 headers.append((b"vary", b"accept-encoding"))
-                if requests.takes(scope, "gzip"):
+                if requests.takes_gzip(scope):
                     body = await _compressed(body)
                     headers.append((b"content-encoding", b"gzip"))
             headers += ((b"content-type", self._kind), (b"content-length", b"%d" % len(body)))

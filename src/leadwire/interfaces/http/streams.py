@@ -45,7 +45,7 @@ class StreamResponse(JSONResponse[None]):
             (b"vary", b"accept-encoding"),
         ]
         packed = None
-        if requests.takes(self._request.scope, "gzip"):
+        if requests.takes_gzip(scope):
             packed = zlib.compressobj(_LEVEL, wbits=GZIP)
             headers.append((b"content-encoding", b"gzip"))
         start: Any = {"type": "http.response.start", "status": 200, "headers": headers}

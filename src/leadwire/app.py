@@ -2,10 +2,10 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
-from litestar import Litestar, Router
+from litestar import Litestar, Request, Response, Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
@@ -42,6 +42,22 @@ EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
 }
 
 
+@functools.cache
+def _document(app: Litestar) -> dict[str, Any]:
+    return openapi.document(app, EVENTS, SAMPLES | NAMED_SAMPLES)
+
+
+@functools.cache
+def _encoded(app: Litestar) -> bytes:
+    return msgspec.json.encode(_document(app))
+
+
+@get("/schema")
+async def schema(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Serve the OpenAPI document."""
+    return Response(_encoded(request.app), media_type="application/vnd.oai.openapi+json;version=3.1")
+
+
 @get("/health/live")
 async def live() -> dict[str, str]:
     """Report that the process runs."""
@@ -66,7 +82,6 @@ def create_app(health: Health | None = None, more: Sequence[HTTPRouteHandler] = 
         middleware=[ApiKeyGuard(settings.get().rate_limit), idempotent],
         response_class=JSONResponse,
     )
-    describe = functools.cache(lambda app: openapi.document(app, EVENTS, SAMPLES | NAMED_SAMPLES))
     return RequestMiddleware(
         Litestar(
             route_handlers=[
@@ -77,8 +92,8 @@ def create_app(health: Health | None = None, more: Sequence[HTTPRouteHandler] = 
                 widget.router,
                 static.script,
                 *router.handlers(),
-                openapi.route(describe),
-                *docs.routes(describe),
+                schema,
+                *docs.routes(_document),
                 live,
                 *more,
                 _ready(health or Health(needs_redis=False)),

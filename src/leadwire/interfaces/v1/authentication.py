@@ -12,11 +12,7 @@ from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.schema import Caller
 from leadwire.domain.listing.listing import SKIPPED
 from leadwire.infrastructure import redis_pool, telemetry
-from leadwire.infrastructure.errors import (
-    AddressNotAllowed,
-    InsufficientScope,
-    Unauthenticated,
-)
+from leadwire.infrastructure.errors import AddressNotAllowed, InsufficientScope, Unauthenticated
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.middleware import ADDED, set_workspace

@@ -14,14 +14,7 @@ from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.exports import changes, reads
 from leadwire.domain.exports.formats import FORMATS
 from leadwire.domain.exports.reads import EventsQuery, StoredExport
-from leadwire.domain.exports.schema import (
-    Export,
-    ExportCanceled,
-    ExportExpired,
-    ExportRequest,
-    Kind,
-    TooManyExports,
-)
+from leadwire.domain.exports.schema import Export, ExportCanceled, ExportExpired, ExportRequest, Kind, TooManyExports
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import FieldError, InsufficientScope, Invalid, InvalidParameter, RateLimited

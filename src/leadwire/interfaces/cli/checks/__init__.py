@@ -101,7 +101,15 @@ class _Examination:
         """Run the checks of the server, and those of its rows when the tables are what they should be."""
         loop, end = asyncio.get_running_loop(), self._until - _MOMENT
         tables = self._start("migrations", postgres.tables())
-        others = [tables, *self._in_turn(_of_server_itself(self._settings))]
+        of_server: dict[str, _Check] = {
+            "changes": work.change(),
+            "PostgreSQL settings": postgres.check(self._settings),
+            "archive of the log": work.archiver(),
+            "age of transactions": work.age(),
+            "space": work.space(),
+            "clock of PostgreSQL": postgres.clocks(),
+        }
+        others = [tables, *self._in_turn(of_server)]
         locks = self._start(
             "locks", work.locks(lambda: loop.time() < end and not all(other.done() for other in others))
         )
@@ -156,17 +164,6 @@ class _Examination:
 async def _close() -> None:
     await db.close_pool()
     await redis_pool.close()
-
-
-def _of_server_itself(settings: Settings) -> dict[str, _Check]:
-    return {
-        "changes": work.change(),
-        "PostgreSQL settings": postgres.check(settings),
-        "archive of the log": work.archiver(),
-        "age of transactions": work.age(),
-        "space": work.space(),
-        "clock of PostgreSQL": postgres.clocks(),
-    }
 
 
 def _of_rows(settings: Settings) -> dict[str, _Check]:

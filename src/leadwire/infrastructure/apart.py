@@ -63,9 +63,8 @@ def _started() -> tuple[subprocess.Popen[bytes], Any]:
     with theirs:
         end = theirs.fileno()
         command = [sys.executable, "-P", "-c", _SERVE, str(end)]
-        process = subprocess.Popen(
-            command, env=environment, pass_fds=[end], start_new_session=True
-        )  # Ctrl-C is the parent's
+        # In a session of its own: Ctrl-C is the parent's.
+        process = subprocess.Popen(command, env=environment, pass_fds=[end], start_new_session=True)
     return process, ours
 
 

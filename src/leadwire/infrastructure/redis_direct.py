@@ -25,7 +25,9 @@ class NotPrimary(redis.ConnectionError):
 class Client(redis.Redis):
     """`EVAL` and `XREADGROUP` are sent directly, on connections of the same pool that are kept for them."""
 
-    _lines: "list[Line] | None" = None
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._kept: list[Line] = []
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Raise what redis-py's raises."""
@@ -45,12 +47,6 @@ class Client(redis.Redis):
             raise answer
         callback = self.response_callbacks.get(args[0])
         return callback(answer) if callback else answer
-
-    @property
-    def _kept(self) -> "list[Line]":
-        if self._lines is None:
-            self._lines = []
-        return self._lines
 
     async def _line(self) -> "Line":
         """One that is free and open, or a new one: each has one command at a time."""

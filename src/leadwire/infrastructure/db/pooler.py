@@ -29,19 +29,22 @@ async def find() -> Pooler:
             return "statement"
         if pid == first.get_server_pid():  # a pooler reports process ids of its own
             return "none"
-        return "usable" if await _keeps_statements(first) else "forgetful"
+        await _use_elsewhere(first)
+        return "usable"
     except _LOST:
         return "forgetful"
     finally:
         await _close(first)
 
 
-async def _keeps_statements(first: Any) -> bool:
-    """Whether a statement can be run after others have taken the connection to the server that it was prepared on."""
+async def _use_elsewhere(first: Any) -> None:
+    """Run a statement after others have taken the connection to the server that it was prepared on. Raise one of
+    `_LOST` where it is not known.
+    """
     prepared = await first.prepare("SELECT pg_backend_pid()")
     server = await prepared.fetchval(timeout=_PATIENCE)
     async with contextlib.AsyncExitStack() as others:
-        try:
+        with contextlib.suppress(TimeoutError):  # it has no more connections to the server: each session keeps its own
             for _ in range(_OTHERS):
                 other = await DB.get_new_connection()
                 others.push_async_callback(_close, other)
@@ -49,9 +52,6 @@ async def _keeps_statements(first: Any) -> bool:
                 if await other.fetchval("SELECT pg_backend_pid()", timeout=_PATIENCE) == server:
                     await prepared.fetchval(timeout=_PATIENCE)
                     break
-        except TimeoutError:  # it has no more connections to the server: each session keeps its own
-            return True
-    return True
 
 
 async def _close(connection: Any) -> None:

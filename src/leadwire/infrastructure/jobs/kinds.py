@@ -57,7 +57,12 @@ def job(
 
         _register(Kind(name, run, batch, at_once, limit, tries, None))
         if find:
-            _register(Kind(f"{name}.find", _finding(name, find, every), 1, 1, limit, _NEVER, every))
+
+            async def found(_: Sequence[Claimed]) -> Again:
+                await offer(name, await find())
+                return Again(every)
+
+            _register(Kind(f"{name}.find", found, 1, 1, limit, _NEVER, every))
         return function
 
     return decorate
@@ -76,14 +81,6 @@ def chore(name: str, *, every: float = 3600.0, limit: float = 300.0) -> Callable
         return function
 
     return decorate
-
-
-def _finding(name: str, find: Find, every: float) -> Run:
-    async def run(_: Sequence[Claimed]) -> Again:
-        await offer(name, await find())
-        return Again(every)
-
-    return run
 
 
 def _register(kind: Kind) -> None:

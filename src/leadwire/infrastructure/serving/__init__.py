@@ -14,9 +14,7 @@ from leadwire.infrastructure.serving.connection import http_protocol
 from leadwire.infrastructure.settings import Settings
 
 IDLE: Final = 20  # seconds that a connection waits for its next request; httpx closes one after 5, Go's client retries
-IDLE_BEHIND_PROXY: Final = (
-    75  # the proxy has to be the one that closes: HAProxy does after 65, nginx and AWS's after 60
-)
+IDLE_BEHIND_PROXY: Final = 75  # the proxy has to be who closes: HAProxy does after 65, nginx and AWS's after 60
 
 
 class _Server(uvicorn.Server):

@@ -69,9 +69,8 @@ def malformed(error: Exception, body: bytes) -> str:
         "ends too early": "truncated" in text,
     }
     why = text.removeprefix("JSON is malformed: ").partition(" - at ")[0]
-    return (
-        f"The body {next((told for told, true in whys.items() if true), f'is not JSON: {why[:1].lower()}{why[1:]}')}."
-    )
+    other = f"is not JSON: {why[:1].lower()}{why[1:]}"
+    return f"The body {next((told for told, true in whys.items() if true), other)}."
 
 
 def _whole(body: bytes) -> bool:

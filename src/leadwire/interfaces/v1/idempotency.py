@@ -36,15 +36,16 @@ def idempotent(app: ASGIApp) -> ASGIApp:
 
 
 async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Send) -> None:
-    messages, body = await _read(receive)
-    if messages[-1]["type"] == "http.disconnect":  # half a request: nothing to do, and no client to respond to
+    body = await _read(receive)
+    if body is None:
         return
     caller = scope["auth"].key_id
     fingerprint = _fingerprint(scope, body)
+    whole: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
     response: list[Message] = []
 
     async def replay() -> Any:
-        return messages.pop(0) if messages else await receive()
+        return whole.pop() if whole else await receive()
 
     async def collect(message: Message) -> None:
         response.append(message)
@@ -97,19 +98,18 @@ def _fingerprint(scope: Scope, body: bytes) -> bytes:
     return hashlib.sha256(head + b"\n" + body).digest()
 
 
-async def _read(receive: Receive) -> tuple[list[Any], bytes]:
-    """Return the body as messages and as bytes. Of one that is too large only the beginning: the handler refuses it."""
-    messages: list[Any] = []
-    parts: list[bytes] = []
-    size = 0
-    while size <= LARGEST:
+async def _read(receive: Receive) -> bytes | None:
+    """Return the body; of one that is too large only the beginning: the handler refuses it. None: it broke off, and
+    there is no client to respond to.
+    """
+    body, more = b"", True
+    while more and len(body) <= LARGEST:
         message: Any = await receive()
-        messages.append(message)
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if not message.get("more_body"):
-            break
-    return messages, b"".join(parts)[: LARGEST + 1]  # the same however the body is split into messages
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return body[: LARGEST + 1]  # the same however the body is split into messages
 
 
 async def _keep(

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from leadwire.delivery.transport.addresses import checked, inside, literal, refusal
-from leadwire.delivery.transport.tunnels import Proxy, ProxyFailed, Streams
+from leadwire.delivery.transport.tunnels import Proxy, ProxyFailed
 from leadwire.infrastructure.errors import Invalid
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
@@ -69,7 +69,10 @@ async def _connect(proxy: str, address: str, port: int, name: str) -> None:
     step = "connection"
     try:
         async with asyncio.timeout(_LIMIT):
-            _, writer = await _open(proxy, address, port)
+            if proxy:
+                _, writer = await Proxy.read(proxy).connect(address, port, _LIMIT - 0.5)
+            else:
+                _, writer = await asyncio.open_connection(address, port)
             try:
                 if name:
                     step = "TLS"
@@ -80,9 +83,3 @@ async def _connect(proxy: str, address: str, port: int, name: str) -> None:
         raise _Failed("proxy", str(failure)) from failure
     except (OSError, TimeoutError) as error:
         raise _Failed(step, str(error) or f"no answer within {_LIMIT:g} s") from error
-
-
-async def _open(proxy: str, address: str, port: int) -> Streams:
-    if proxy:
-        return await Proxy.read(proxy).connect(address, port, _LIMIT - 0.5)
-    return await asyncio.open_connection(address, port)

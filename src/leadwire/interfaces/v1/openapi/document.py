@@ -173,10 +173,8 @@ def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: l
         own += ["Content-Encoding", "Vary"]
     content: dict[str, Any] = {"application/json": {"schema": ref, "example": example}}
     if operation.envelope is Download:
-        own, rows = (
-            ["Content-Disposition", *own],
-            {"schema": {"type": "string"}, "example": "..."},
-        )
+        own = ["Content-Disposition", *own]
+        rows = {"schema": {"type": "string"}, "example": "..."}
         content = {kind.partition(";")[0]: rows for kind, _ in FORMATS.values()}
     headers = [*own, "X-Request-Id", "RateLimit-Policy", "RateLimit"]
     good: dict[str, Any] = {

@@ -98,7 +98,8 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
     if indexes_only:
         DB.config["server_settings"] |= _INDEXES_ONLY
     hosts = Hosts(url)
-    await DB.start_connection_pool(
+    DB.pool = await asyncpg.create_pool(  # type: ignore[call-overload]  # its stub knows no `**options`
+        **DB.config,
         min_size=0,  # asyncpg opens none behind our back: `Pool` counts them
         init_size=min(size, 2),
         max_size=size,
@@ -108,15 +109,17 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
         connect=hosts.connect,
         init=prepare,
     )
-    if role != "maintenance" and DB.connections:
-        hosts.pool = DB.connections
-        DB.watching = asyncio.create_task(watch(DB.connections, hosts))
+    DB.connections = pool = Pool(DB.pool)
+    if role != "maintenance":
+        hosts.pool = pool
+        DB.watching = asyncio.create_task(watch(pool, hosts))
 
 
 async def close_pool() -> None:
     """Close every connection; safe to call when there is no pool."""
-    if DB.pool:
-        await DB.close_connection_pool()
+    if DB.connections:
+        connections, DB.connections, DB.pool = DB.connections, None, None
+        await connections.close()
     if DB.watching:  # until then: what is to be closed may be frozen
         DB.watching.cancel()
         DB.watching = None

@@ -91,15 +91,6 @@ class Engine(PostgresEngine):
     async def check_version(self) -> None:
         """Not at import; the command line refuses what is too old."""
 
-    async def start_connection_pool(self, **options: Any) -> None:
-        await super().start_connection_pool(**options)
-        self.connections = Pool(self.pool)  # type: ignore[arg-type]
-
-    async def close_connection_pool(self) -> None:
-        if self.connections:
-            connections, self.connections, self.pool = self.connections, None, None
-            await connections.close()
-
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:  # type: ignore[override]
         """Begin one, and commit it at the end of the block. Raise OutcomeUnknown when the server does not answer that.

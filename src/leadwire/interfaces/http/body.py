@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 from litestar import Request
+from litestar.types import Receive
 
 from leadwire.infrastructure import errors
 from leadwire.infrastructure.errors import FieldError, Invalid, UnknownField
@@ -67,17 +68,24 @@ async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> byt
     """
     declared = header(request.scope, b"content-length") or ""
     size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
-    body, more = b"", True
-    while more and size <= largest:
-        message: Any = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise errors.MalformedJson("The body broke off.")  # for the log: nobody is there to read it
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        size = max(size, len(body))
-    if size > largest:
+    body = await received(request.receive, largest) if size <= largest else b""
+    if body is None:
+        raise errors.MalformedJson("The body broke off.")  # for the log: nobody is there to read it
+    if max(size, len(body)) > largest:
         raise errors.BodyTooLarge(f"At most {largest} bytes.", headers={"Connection": "close"})
     return body
+
+
+async def received(receive: Receive, largest: int) -> bytes | None:
+    """Return the body, of one that is too large the first byte too many as the last; None where it broke off."""
+    body, more = b"", True
+    while more and len(body) <= largest:
+        message: Any = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return body[: largest + 1]
 
 
 def fields(members: dict[str, Any], model: type[S], also: frozenset[str] = frozenset()) -> S:

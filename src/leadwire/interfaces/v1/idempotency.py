@@ -15,7 +15,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from leadwire.infrastructure import db, idempotency_store, ids
 from leadwire.infrastructure.errors import InvalidParameter
 from leadwire.interfaces.http import error_responses
-from leadwire.interfaces.http.body import LARGEST, media_types
+from leadwire.interfaces.http.body import LARGEST, media_types, received
 
 _LONGEST: Final = 255  # characters of a key
 _TELLING: Final = (b"if-match", b"content-type", b"content-encoding")
@@ -36,8 +36,8 @@ def idempotent(app: ASGIApp) -> ASGIApp:
 
 
 async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Send) -> None:
-    body = await _read(receive)
-    if body is None:
+    body = await received(receive, LARGEST)  # of one that is too large the beginning: the handler refuses it
+    if body is None:  # half a request: nothing to do, and no client to respond to
         return
     caller = scope["auth"].key_id
     fingerprint = _fingerprint(scope, body)
@@ -96,20 +96,6 @@ def _fingerprint(scope: Scope, body: bytes) -> bytes:
         if name in _TELLING and not usual:
             head += b"\n" + name + b": " + value
     return hashlib.sha256(head + b"\n" + body).digest()
-
-
-async def _read(receive: Receive) -> bytes | None:
-    """Return the body; of one that is too large only the beginning: the handler refuses it. None: it broke off, and
-    there is no client to respond to.
-    """
-    body, more = b"", True
-    while more and len(body) <= LARGEST:
-        message: Any = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    return body[: LARGEST + 1]  # the same however the body is split into messages
 
 
 async def _keep(

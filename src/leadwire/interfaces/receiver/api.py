@@ -5,32 +5,39 @@ Beside `/v1`, whose operations are the specification's. Errors are problem docum
 
 import asyncio
 import time
-from typing import Annotated, Final
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
 
 from litestar import Router
+from litestar.handlers import HTTPRouteHandler
+from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, structs
 
 from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.conversations import pubsub
-from leadwire.domain.webhooks import receivers
+from leadwire.domain.webhooks import explain, history, reads, receivers, redrives
 from leadwire.domain.webhooks.receivers import Acknowledged, Batch, Receiver
-from leadwire.domain.webhooks.redrives import Selection
-from leadwire.infrastructure.errors import NotFound, Unauthenticated, WorkspaceMoving
+from leadwire.domain.webhooks.redrives import FASTEST, Redrive, Selection
+from leadwire.infrastructure import clock, ids, settings
+from leadwire.infrastructure.errors import NotFound, Unauthenticated, WorkspaceMoving, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import client_network, requests
 from leadwire.interfaces.http.middleware import ADDED, WAITED, set_workspace
 from leadwire.interfaces.http.responses import JSONResponse, Single
 from leadwire.interfaces.http.routes import options
-from leadwire.interfaces.receiver.deliveries import HANDLERS, Owner
 from leadwire.interfaces.v1.authentication import CHALLENGE, CHECKED_EVERY, FAILURES_A_MINUTE, bearer
-from leadwire.interfaces.v1.operations import Asked, Body, Query, get, post
+from leadwire.interfaces.v1.operations import Asked, Body, Input, Query, get, post
 
 _LIMIT: Final = RateLimit("receiver", 6000, shared=True)
 _FAILURES: Final = RateLimit("authentication", FAILURES_A_MINUTE, shared=False)
 
+Owner = Annotated[Receiver, Input(lambda request: request.scope["auth"])]
+"""Whose token it is."""
 _Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-_PLAIN: Final = r"^[!-~]{1,100}\Z"
+_Name = Annotated[str, Meta(pattern=r"^[!-~]{1,100}\Z")]
+_Id = Annotated[str, Meta(pattern=r"^evt_[0-9a-hjkmnp-tv-z]{26}\Z")]
+_Names = Annotated[list[str], Meta(max_length=50)]
 
 
 class After(Struct, frozen=True, kw_only=True):
@@ -46,12 +53,6 @@ class Numbers(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     last: _Number
 
 
-class Replayed(Struct, frozen=True):
-    """How many deliveries are sent again."""
-
-    replayed: int
-
-
 class Wanted(Struct, frozen=True, kw_only=True):
     """The query of a fetch: at most how many deliveries, and for how many seconds to wait for the first."""
 
@@ -62,8 +63,48 @@ class Wanted(Struct, frozen=True, kw_only=True):
 class Arrived(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """What has arrived, of a batch."""
 
-    lease: Annotated[str, Meta(pattern=_PLAIN)]
-    ids: Annotated[list[Annotated[str, Meta(pattern=_PLAIN)]], Meta(max_length=256)]
+    lease: _Name
+    ids: Annotated[list[_Name], Meta(max_length=256)]
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """The query of a list. `since` is inclusive, `until` exclusive: the time of the event."""
+
+    state: Literal["", "unfinished", "delivered", "dead", "cancelled"] = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    cursor: str = ""
+
+
+class Listed(Struct, frozen=True):
+    """A delivery. `due_at`: of one that has ended, when it did. `subject`: the lead or conversation."""
+
+    event_id: str
+    event: str
+    state: str
+    attempts: int
+    last_outcome: str | None
+    http_status: int | None
+    occurred_at: str
+    due_at: str
+    finished_at: str | None
+    test: bool
+    subject: str | None
+
+
+class Again(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Which deliveries to send again, as `Selection`; `dry_run` only counts them."""
+
+    event_id: _Id | None = None
+    numbers: tuple[_Number, _Number] | None = None
+    replay: bool = False
+    kinds: _Names = []
+    outcomes: _Names = []
+    since: str | None = None
+    until: str | None = None
+    per_second: Annotated[int, Meta(ge=1, le=FASTEST)] = 100
+    dry_run: bool = False
 
 
 @get("/checkpoint", scope="")
@@ -75,13 +116,13 @@ async def show_checkpoint(receiver: Owner, query: Query[After]) -> JSONResponse[
 
 
 @post("/replay", scope="")
-async def replay(receiver: Owner, numbers: Body[Numbers]) -> Single[Replayed]:
-    """Send what has these numbers again, delivered or dead."""
+async def replay(receiver: Owner, numbers: Body[Numbers]) -> Single[dict[str, int]]:
+    """Send what has these numbers again, delivered or dead: how many deliveries."""
     try:
         job = await receivers.redrive(receiver, Selection(numbers=(numbers.first, numbers.last), replay=True))
     except NotFound:  # no such number yet, or any more
-        return Single(Replayed(0))
-    return Single(Replayed(job.total))
+        return Single({"replayed": 0})
+    return Single({"replayed": job.total})
 
 
 @post("/fetch", scope="")
@@ -108,15 +149,71 @@ async def acknowledge(receiver: Owner, arrived: Body[Arrived]) -> Single[Acknowl
     return Single(await receivers.acknowledge(receiver, arrived.lease, arrived.ids))
 
 
-def _guarded(app: ASGIApp) -> ASGIApp:
-    """Put the `Receiver` whose token it is into `request.auth`, before anything else of the request is looked at."""
+@get("/deliveries", scope="")
+async def list_deliveries(receiver: Owner, query: Query[Listing]) -> JSONResponse[dict[str, Any]]:
+    """What became of the endpoint's deliveries, newer events first. A page may be empty although there is a next one;
+    on the last one, `next_cursor` is null.
+    """
+    wanted = history.Filter(endpoint_id=receiver.endpoint_id, stage=query.state, since=query.since, until=query.until)
+    page = await history.page(receiver.workspace, wanted, query.cursor, query.limit)
+    return JSONResponse({"data": [_listed(row) for row in page.rows], "meta": {"next_cursor": page.after}})
 
-    async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
+
+@get("/deliveries/{event_id:str}", scope="")
+async def show_delivery(receiver: Owner, event_id: str) -> Single[dict[str, Any]]:
+    """One delivery with its attempts. `cause`: what the outcome of the last one means, and what to do; `next`: what
+    comes next.
+    """
+    if not ids.is_id("evt", event_id):
+        raise NotFound("There is no such delivery.")
+    (delivery,) = await reads.deliveries_of(receiver.workspace, event_id, receiver.endpoint_id)
+    endpoint = await reads.endpoint(None, delivery.endpoint_id)
+    by_itself = redrives.by_itself(endpoint, delivery)
+    schedule = settings.get().retry_schedule
+    story = explain.timeline(delivery, schedule, paused=bool(endpoint.paused_until), by_itself=by_itself)
+    return Single({**structs.asdict(delivery), "cause": story.meaning, "next": story.next})
+
+
+@post("/redrives", scope="")
+async def start_redrive(receiver: Owner, wanted: Body[Again]) -> Single[Redrive | dict[str, int]]:
+    """Send deliveries again: dead letters that match, a period, numbers or one."""
+    chosen = {name: getattr(wanted, name) for name in ("event_id", "numbers", "replay", "kinds", "outcomes")}
+    since, until = _moment("since", wanted.since), _moment("until", wanted.until)
+    selection = Selection(**chosen, since=since, until=until)
+    if wanted.dry_run:
+        return Single({"would_redrive": await receivers.count(receiver, selection)})
+    return Single(await receivers.redrive(receiver, selection, wanted.per_second))
+
+
+@get("/redrives/{job_id:str}", scope="")
+async def show_redrive(receiver: Owner, job_id: str) -> Single[Redrive]:
+    """How far a redrive of the endpoint's deliveries has come."""
+    job = await redrives.one(receiver.workspace, job_id) if ids.is_id("job", job_id) else None
+    if job is None or job.endpoint_id != receiver.endpoint_id:
+        raise NotFound("There is no such redrive of this endpoint.")
+    return Single(job)
+
+
+def _listed(row: history.ListedDelivery) -> Listed:
+    occurred_at, due_at, finished_at = clock.texts((row.occurred_at, row.due_at, row.finished_at))
+    fields = (row.event_id, row.kind, row.state, row.attempts, row.last_outcome, row.http_status)
+    return Listed(*fields, occurred_at, due_at, finished_at, row.test, row.subject)
+
+
+def _moment(name: str, text: str | None) -> datetime | None:
+    try:
+        return None if text is None else clock.parse(text)
+    except ValueError as error:
+        raise invalid_field(f"/{name}", "invalid_value", str(error)) from error
+
+
+class _Guard(ASGIMiddleware):
+    """Puts the `Receiver` whose token it is into `request.auth`, before anything else of the request is looked at."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         if scope["method"] != "OPTIONS":  # type: ignore[typeddict-item]
             scope["auth"] = await _receiver(scope)
-        await app(scope, receive, send)
-
-    return authenticated
+        await next_app(scope, receive, send)
 
 
 async def _receiver(scope: Scope) -> Receiver:
@@ -144,10 +241,10 @@ async def _known(scope: Scope) -> Receiver:
     return receiver
 
 
-_HANDLERS: Final = (show_checkpoint, replay, fetch, acknowledge, *HANDLERS)
+_HANDLERS: Final = [value for value in list(globals().values()) if isinstance(value, HTTPRouteHandler)]
 router = Router(
     "/receiver/v1",
     route_handlers=[*_HANDLERS, *options(*_HANDLERS)],
-    middleware=[_guarded],
+    middleware=[_Guard()],
     response_class=JSONResponse,
 )

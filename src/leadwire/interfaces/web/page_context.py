@@ -88,8 +88,10 @@ class PageContext(msgspec.Struct):
         Of a list, the names of its `filters` that are set are noted: what was searched for, or stands in the address
         besides, may be somebody's.
         """
-        names = sorted(set(_changed(filters)) - _NO_FILTERS) if filters and not subject else []
-        self.read = Entry(action, subject, f"filters: {', '.join(names)}" if names else "")
+        blank = type(filters)() if filters and not subject else None
+        names = sorted(set(blank.__struct_fields__) - _NO_FILTERS) if blank else []
+        changed = [name for name in names if getattr(filters, name) != getattr(blank, name)]
+        self.read = Entry(action, subject, f"filters: {', '.join(changed)}" if changed else "")
 
     @asynccontextmanager
     async def change(self, action: str, subject: str = "") -> AsyncIterator[None]:
@@ -107,12 +109,9 @@ class PageContext(msgspec.Struct):
             await sessions.update(self.me.session_id, flash=None)
         everything = {"context": self, **values}
         making = asyncio.to_thread(render_page, self.request, template, everything, status, self.refusal)
-        page, _ = await asyncio.gather(making, self._write_read())  # what cannot be noted is not shown
+        noting = [audit.record_read(self.me, self.read)] if self.read else []
+        page, *_ = await asyncio.gather(making, *noting)  # what cannot be noted is not shown
         return page
-
-    async def _write_read(self) -> None:
-        if self.read:
-            await audit.record_read(self.me, self.read)
 
     def download(self, name: str, kind: str, chunks: AsyncIterator[bytes], *, inline: bool = False) -> Stream:
         """Send a file while it is made. If that fails, the response ends early and the browser reports it.
@@ -127,12 +126,6 @@ class PageContext(msgspec.Struct):
         """Redirect to another page, which shows `flash` once."""
         self.flash = flash
         return redirect(path)
-
-
-def _changed(filters: msgspec.Struct) -> list[str]:
-    """The names of fields that are not as they would be by default."""
-    blank = type(filters)()
-    return [name for name in filters.__struct_fields__ if getattr(filters, name) != getattr(blank, name)]
 
 
 def render_page(

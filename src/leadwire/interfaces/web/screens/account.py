@@ -1,4 +1,6 @@
-"""Sign in, sign out, the one-time link to an account, confirming that it is you; and one's own account."""
+"""Sign in, sign out, the one-time link to an account, a forgotten password, confirming that it is you; and one's own
+account.
+"""
 
 import segno
 from markupsafe import Markup
@@ -6,9 +8,10 @@ from markupsafe import Markup
 from leadwire.domain.accounts import networks, reads
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.sign_in import changes as accounts
-from leadwire.domain.accounts.sign_in.changes import passkeys, second_factor, sessions
+from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, second_factor, sessions
+from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices import reads as notices
-from leadwire.infrastructure.errors import Conflict
+from leadwire.infrastructure.errors import Conflict, NotFound
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import public_pages as public
@@ -87,6 +90,39 @@ async def joined(visit: Visit) -> PageResponse:
     form, browser = visit.form, public.browser(visit.request)
     token = await team.accept(visit.token, form.text("email"), form.raw("password"), browser, form.text("name"))
     return await public.go_on(visit.request, token, "/")
+
+
+@open_page("/forgot-password")
+async def forgot(visit: Visit) -> PageResponse:
+    """Asks for the address, or says that it was sent. Raise NotFound where no mail is sent."""
+    if not mail.enabled():
+        raise NotFound("No mail is sent here. Ask an admin of your team for a new link.")
+    sent = visit.request.method == "POST" and not visit.refusal
+    return visit.render("public/forgot.html", email=visit.form.text("email"), sent=sent)
+
+
+@open_form("/forgot-password", shown_on=forgot.body)
+async def forgotten(visit: Visit) -> PageResponse:
+    """The same for every address."""
+    page = await forgot.body(visit)
+    await password_reset.ask(visit.form.text("email"), client_network.network(visit.request.scope))
+    return page
+
+
+@open_page("/reset-password/{token:str}")
+async def reset(visit: Visit) -> PageResponse:
+    """What the link in the mail leads to."""
+    owner = await password_reset.owner_of(visit.token)
+    return visit.render("public/reset.html", email=owner["email"])
+
+
+@open_form("/reset-password/{token:str}", shown_on=reset.body)
+async def was_reset(visit: Visit) -> PageResponse:
+    """New password; then the way in is the usual one, the second factor included."""
+    email = await password_reset.use(visit.token, visit.form.raw("password"), public.browser(visit.request))
+    page = visit.render("public/sign_in.html", onward="/", email=email, offer=None, changed=True)
+    security.set_browser_mark(page, visit.request)
+    return page
 
 
 @screen(routes.CONFIRM, "confirm.html")

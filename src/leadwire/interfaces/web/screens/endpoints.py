@@ -1,14 +1,16 @@
-"""Webhook endpoints: how they do, what they are told, and how they are kept."""
+"""Webhook endpoints: how they do, what they are told, how they are kept, and the filter of what they are sent."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.bots import reads as bots
 from leadwire.domain.webhooks import (
     certificates,
     changes,
     custom_headers,
     history,
+    preview,
     reads,
     receivers,
     rotation,
@@ -16,15 +18,18 @@ from leadwire.domain.webhooks import (
     signing_keys,
     stats,
 )
+from leadwire.domain.webhooks.filters import Filter
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import security
+from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.live_updates import Seen
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, live, screen
 
 PERIODS: Final = {"24": "24 hours", "168": "7 days"}
 _AWAITED: Final = "1"
+_TRIED: Final = 24 * 7  # hours whose events a filter is tried against
 _CERTIFICATE: Final = "/webhooks/{endpoint_id}/certificate"
 _ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, str]]] = {
     "stage": (rotation.stage, "endpoint.secret_staged", "The next secret signs beside the present one."),
@@ -209,3 +214,34 @@ async def remove_certificate(context: PageContext, endpoint_id: str) -> PageResp
     context.entry.detail = (await reads.endpoint(context.workspace, endpoint_id)).certificate_subject or ""
     await certificates.remove(context.workspace, endpoint_id)
     return context.redirect(f"/webhooks/{endpoint_id}/settings", "The certificate is removed.")
+
+
+@screen("/webhooks/{endpoint_id}/filter", "webhooks/filter.html", role="admin")
+async def endpoint_filter(context: PageContext, endpoint_id: str) -> Values:
+    """What of its events it is sent; with `tried`, what the filter in the form would have let through."""
+    endpoint = await reads.endpoint(context.workspace, endpoint_id)
+    form = context.form or context.query
+    wanted = _filter(form) if form.on("tried") else endpoint.filter or Filter()
+    result, why = None, ""
+    if form.on("tried"):
+        try:
+            result = await preview.of(context.workspace, endpoint.events, _TRIED, wanted)
+        except Invalid as refusal:
+            why = refusal.detail
+    names = await bots.names(context.workspace)
+    return {"endpoint": endpoint, "wanted": wanted, "result": result, "why": why, "bots": names, "most": preview.MOST}
+
+
+@action("/webhooks/{endpoint_id}/filter", shown_on=endpoint_filter, confirmed=True, audit="endpoint.changed")
+async def save_filter(context: PageContext, endpoint_id: str) -> PageResponse:
+    """Keep it; an empty one is none."""
+    change, saw = EndpointChange(filter=_filter(context.form)), context.form.text("seen")
+    context.entry.detail = "; ".join((await changes.configure(context.workspace, endpoint_id, change, saw)).changes)
+    return context.redirect(f"/webhooks/{endpoint_id}/settings", "Saved. It holds for events from now on.")
+
+
+def _filter(form: Form) -> Filter:
+    """Fields between commas, conditions on lines."""
+    lines = [line.strip() for line in form.text("conditions").splitlines()]
+    fields = [name.strip() for name in form.text("changed").split(",")]
+    return Filter(form.all("bots"), [name for name in fields if name], [line for line in lines if line])

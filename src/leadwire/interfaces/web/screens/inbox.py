@@ -1,4 +1,6 @@
-"""The inbox: visitors who want a person, and answering them. What is written beside a conversation: `inbox_panel`."""
+"""The inbox: visitors who want a person, and answering them; beside a conversation who the visitor is, notes and tags;
+and the replies that are saved for all.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, cast, get_args
@@ -10,18 +12,24 @@ from leadwire.domain.accounts.schema import has_role
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime, variables
+from leadwire.domain.conversations import changes as conversation_changes
 from leadwire.domain.conversations import inbox_reads, pubsub, reads
 from leadwire.domain.conversations.changes import end_and_snooze, seen
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.conversations.schema import MAX_MESSAGES
 from leadwire.domain.leads import reads as leads
+from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.mail import reads as mail
+from leadwire.domain.notices import changes as notices
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import Conflict, Invalid
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from leadwire.infrastructure.ids import is_id
+from leadwire.interfaces.http import body
+from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.faces import nickname
 from leadwire.interfaces.web.live_updates import conversation_events
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
+from leadwire.interfaces.web.screens.leads import save
 
 _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
     "release": changes.release,  # back into the queue
@@ -127,6 +135,64 @@ async def mark_seen(context: PageContext, conversation_id: str) -> PageResponse:
     seq = min(context.form.number("seq") or 0, MAX_MESSAGES)
     await seen.by_agent(context.workspace, conversation_id, context.me.user_id, seq)
     return Response(None, status_code=204)
+
+
+@action("/inbox/{conversation_id}/note", role="agent", shown_on=inbox)
+async def note(context: PageContext, conversation_id: str) -> None:
+    """A note for colleagues; those whom it mentions are told."""
+    content = context.form.raw("note")
+    await notices.note(context.workspace, conversation_id, context.me.user_id, content, context.me.email)
+
+
+@action("/inbox/{conversation_id}/tag", role="agent", shown_on=inbox)
+async def tag(context: PageContext, conversation_id: str) -> None:
+    await changes.tag(context.workspace, conversation_id, context.form.text("add"))
+
+
+@action("/inbox/{conversation_id}/untag", role="agent", shown_on=inbox)
+async def untag(context: PageContext, conversation_id: str) -> None:
+    await changes.untag(context.workspace, conversation_id, context.form.raw("remove"))
+
+
+@action("/inbox/{conversation_id}/lead", role="agent", shown_on=inbox, audit="lead.updated")
+async def edit_lead(context: PageContext, conversation_id: str) -> None:
+    """Correct how to reach the visitor."""
+    conversation = await reads.detail(context.workspace, conversation_id)
+    if conversation.lead is None:
+        raise NotFound("This visitor is no lead yet.")
+    await save(context, conversation.lead.id, lead_form.contact(context.form, conversation.lead))
+
+
+@action("/inbox/{conversation_id}/new-lead", role="agent", shown_on=inbox, audit="lead.captured")
+async def add_lead(context: PageContext, conversation_id: str) -> str:
+    """Make a lead of a visitor who has said how to reach them, as the flow would."""
+    values = {name: context.form.text(name) for name in ("email", "name") if context.form.text(name)}
+    lead = await conversation_changes.capture_lead(context.workspace, conversation_id, body.fields(values, LeadPatch))
+    context.entry.subject, context.entry.detail = lead.id, conversation_id
+    if lead.conversation_id == conversation_id:
+        return "The visitor is a lead now."
+    return (
+        "This address belongs to a lead that was known already. The conversation is theirs now; what was known stays."
+    )
+
+
+@screen("/inbox/replies", "inbox/replies.html", role="agent")
+async def saved_replies(context: PageContext) -> Values:
+    return {"replies": await reads.saved_replies(context.workspace)}
+
+
+@action("/inbox/replies", role="agent", shown_on=saved_replies, audit="saved_reply.added")
+async def add_reply(context: PageContext) -> str:
+    """Another saved reply, for everybody who answers visitors."""
+    context.entry.detail = name = context.form.text("name")
+    context.entry.subject = await changes.add_reply(context.workspace, name, context.form.raw("content"))
+    return f"“{name}” is in the inbox now."
+
+
+@action("/inbox/replies/{reply_id}/remove", role="agent", shown_on=saved_replies, audit="saved_reply.removed")
+async def remove_reply(context: PageContext, reply_id: str) -> str:
+    context.entry.detail = name = await changes.remove_reply(context.workspace, reply_id)
+    return f"“{name}” is removed."
 
 
 @action("/inbox/{conversation_id}/{operation}", role="agent", shown_on=inbox)

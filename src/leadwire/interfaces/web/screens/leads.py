@@ -1,13 +1,17 @@
-"""Leads: the list and its export; one lead, which can be corrected or erased."""
+"""Leads: the list, its export and working through it, by columns, views, one cell at a time and many leads at once; one
+lead, which can be corrected or erased.
+"""
 
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.bulk_changes import reads as bulk_changes
+from leadwire.domain.bulk_changes import changes as bulk_changes
+from leadwire.domain.bulk_changes import reads as bulk_reads
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, downloads, fields, history, reads
 from leadwire.domain.leads.reads import LeadSearch
@@ -20,8 +24,12 @@ from leadwire.infrastructure import actor, clock
 from leadwire.infrastructure.errors import Invalid, PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
+from leadwire.interfaces.web.live_updates import Seen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, live, screen
 
+_KEPT: Final = ("bot_id", "score_min", "sort", *(f"{key}{n}" for n in ("", 2, 3) for key in ("field", "test", "value")))
+"""What a view keeps. Not what is searched for: that is mostly a person's name, which an erasure would have to find."""
+_ALL: Final = LeadSearch()
 _OVERTAKEN: Final = (
     "Somebody changed this lead while you were typing. Your values are still in the form, the present ones beside them:"
     " save again to put yours in their place."
@@ -42,7 +50,7 @@ async def leads(context: PageContext) -> Values:
         "view": view,
         "columns": view["columns"] if view else columns,
         "fields": await reads.field_names(context.workspace),
-        "running": await bulk_changes.running(context.workspace),
+        "running": await bulk_reads.running(context.workspace),
         "custom": custom_fields,
         "as_text": fields.as_text,
         "most_columns": view_changes.MOST_COLUMNS,
@@ -68,6 +76,87 @@ async def export(context: PageContext) -> PageResponse:
         names = await bots.names(context.workspace)
         return context.download(name, "text/csv", downloads.as_csv(context.workspace, wanted, names))
     return context.download(name, "application/json", downloads.as_json(context.workspace, wanted))
+
+
+@action("/leads/columns", role="viewer", shown_on=leads)
+async def columns(context: PageContext) -> None:
+    """Which custom fields this person sees."""
+    await view_changes.choose_columns(context.workspace, context.me.user_id, context.form.all("column"))
+
+
+@action("/leads/views", role="agent", shown_on=leads, audit="lead_view.saved")
+async def save_view(context: PageContext) -> PageResponse:
+    """The present filters, order and columns, under a name."""
+    wanted, shared = context.query_as(LeadSearch), context.form.on("shared")
+    values = {name: str(value) for name in _KEPT if (value := getattr(wanted, name)) != getattr(_ALL, name)}
+    query, name = urlencode(values), context.form.text("name")
+    context.entry.detail = f"{name}{', for everybody' if shared else ''}"
+    chosen = context.form.all("column")
+    view = await view_changes.save(context.workspace, context.me.user_id, name, query, chosen, shared=shared)
+    return context.redirect(f"/leads?{query}&view={view}", "Saved.")
+
+
+@action("/leads/views/{view_id}/remove", role="agent", shown_on=leads, audit="lead_view.removed")
+async def remove_view(context: PageContext, view_id: str) -> str:
+    me, shared = context.me.user_id, context.may("admin")
+    context.entry.detail = name = await view_changes.remove(context.workspace, me, view_id, shared=shared)
+    return f"{name} is removed."
+
+
+@action("/leads/{lead_id}/field", role="agent", shown_on=leads, audit="lead.updated")
+async def edit_field(context: PageContext, lead_id: str) -> None:
+    """One cell of the list, unless somebody else was quicker."""
+    form, field = context.form, context.form.text("field")
+    context.entry.detail = f"custom_fields: {field}"
+    await changes.edit_field(context.workspace, lead_id, field, form.text("was"), form.text("value"))
+
+
+@action("/leads/bulk", role="agent", shown_on=leads, audit="leads.set")
+async def set_field(context: PageContext) -> PageResponse:
+    """Set a custom field of the leads that were chosen, or of all that match; without a value, remove it."""
+    field = context.form.text("field")
+    return await _begin(context, "set", field, context.form.text("value") or None)
+
+
+@action("/leads/erase", shown_on=leads, confirmed=True, audit="leads.erased")
+async def erase_many(context: PageContext) -> PageResponse:
+    """Erase the people who were chosen, or all that match."""
+    if context.form.text("confirm").casefold() != "erase":
+        raise wrong("confirm", "not_confirmed", "Type erase to erase these people.")
+    return await _begin(context, "erase")
+
+
+async def _begin(
+    context: PageContext, kind: bulk_changes.Kind, field: str = "", value: str | None = None
+) -> PageResponse:
+    every, ticked, seen_at = context.form.on("all"), context.form.all("lead"), context.form.text("seen_at")
+    try:
+        clock.parse(seen_at)
+    except ValueError as error:
+        raise Invalid("Load the list again.") from error
+    chosen = context.query_as(LeadSearch) if every else ticked
+    bulk = await bulk_changes.begin(context.workspace, context.me.user_id, kind, chosen, seen_at, field, value)
+    which = "all that match" if every else f"{len(ticked)} chosen"
+    context.entry.subject, context.entry.detail = bulk, f"{field}: {which}" if field else which
+    return context.redirect(f"/leads/bulk/{bulk}")
+
+
+@screen("/leads/bulk/{bulk_id}", "leads/bulk.html", role="agent")
+async def bulk(context: PageContext, bulk_id: str) -> Values:
+    """How far a change of many leads has come. It goes on when this page is left."""
+    people = {user.id: user.called for user in await accounts.users(context.workspace)}
+    return {"job": await bulk_reads.one(context.workspace, bulk_id), "people": people}
+
+
+@live("/leads/bulk/{bulk_id}/live", role="agent")
+async def bulk_live(context: PageContext, bulk_id: str) -> Seen:
+    now = await bulk_reads.one(context.workspace, bulk_id)
+    return (now["done"], now["skipped"], now["state"]), now["state"] != "running"
+
+
+@action("/leads/bulk/{bulk_id}/cancel", role="agent", shown_on=bulk, audit="leads.cancelled")
+async def cancel(context: PageContext, bulk_id: str) -> None:
+    await bulk_changes.cancel(context.workspace, context.me.user_id, bulk_id, others=context.may("admin"))
 
 
 @screen("/leads/{lead_id}", "leads/lead.html")

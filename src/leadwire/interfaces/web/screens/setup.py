@@ -1,4 +1,6 @@
-"""A new endpoint in five steps: address, events, secret, test, enable. Nothing is sent before the last."""
+"""A new endpoint in five steps: address, events, secret, test, enable. Nothing is sent before the last. And where
+deliveries come from, for whoever has a firewall: `receiver/published.py` is for programs.
+"""
 
 from datetime import timedelta
 from typing import Final
@@ -9,6 +11,7 @@ from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
+from leadwire.interfaces.web.public_pages import Visit, open_page
 from leadwire.interfaces.web.routes import Values, action, screen
 from leadwire.interfaces.web.screens.endpoints import PERIODS, about, reveal
 
@@ -80,6 +83,11 @@ async def enable(context: PageContext, endpoint_id: str) -> Values:
         "preview": result,
         "most": preview.MOST,
     }
+
+
+@open_page("/webhooks/addresses")
+async def addresses(visit: Visit) -> PageResponse:
+    return visit.render("public/addresses.html", addresses=reads.egress_addresses())
 
 
 async def _choose(context: PageContext, url: str) -> PageResponse:

@@ -152,10 +152,10 @@ async def set_break_glass(context: PageContext, user_id: str) -> str:
     return f"{context.entry.subject} is {'an' if on else 'no'} emergency account{' now' * on}."
 
 
-@screen(PATH + "/{provider_id}", role="admin")
-async def provider(context: PageContext, provider_id: str) -> PageResponse:
+@screen(PATH + "/{provider_id}", "sso/provider.html", role="admin")
+async def provider(context: PageContext, provider_id: str) -> Values:
     """What to enter at the provider, and what we have to know of it."""
-    return await _shown(context, provider_id)
+    return {"provider": await reads.one(provider_id, context.workspace), "tested": [], "roles": ROLES}
 
 
 @action(PATH + "/{provider_id}", shown_on=provider, confirmed=True, audit="sso.provider_changed")
@@ -181,7 +181,7 @@ async def test(context: PageContext, provider_id: str) -> PageResponse:
     await _TESTS.claim(context.workspace, "Too many tests. Wait five minutes.")
     provider = await reads.one(provider_id, context.workspace)
     tested = await checks.run(provider, _callback(context.request, provider_id))
-    return await _shown(context, provider_id, tested)
+    return await context.render("sso/provider.html", provider=provider, tested=tested, roles=ROLES)
 
 
 @action(PATH + "/{provider_id}/remove", shown_on=provider, confirmed=True, audit="sso.provider_removed")
@@ -232,8 +232,3 @@ def _refused(request: Asked, provider_id: str, refusal: DomainError) -> PageResp
 def _log(provider_id: str, refusal: DomainError) -> None:
     fault = getattr(refusal, "fault", refusal.code)
     telemetry.warn("sso.refused", provider=provider_id, fault=fault)
-
-
-async def _shown(context: PageContext, provider_id: str, tested: list[checks.Check] | None = None) -> PageResponse:
-    provider = await reads.one(provider_id, context.workspace)
-    return await context.render("sso/provider.html", provider=provider, tested=tested or [], roles=ROLES)

@@ -83,25 +83,18 @@ def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteH
     def made(app: Litestar) -> dict[str, tuple[bytes, str]]:
         return build(document(app))
 
-    def file(request: Request[Any, Any, Any], name: str) -> Response[bytes]:
-        if name not in (files := made(request.app)):
-            raise NotFound("The documentation has no such page.")
-        content, kind = files[name]
-        return Response(content, media_type=kind, headers=_POLICY if kind == "text/html" else None)
-
     @get("/docs")
     async def start() -> Redirect:
         """The first page."""
         return Redirect(f"{PREFIX}start")
 
-    @get(PREFIX + "{name:str}")
+    @get([PREFIX + "{name:str}", f"/{_LISTED}"])
     async def page(request: Request[Any, Any, Any]) -> Response[bytes]:
-        """A page, its Markdown, or what the search looks in."""
-        return file(request, request.path_params["name"])
+        """A page, its Markdown, what the search looks in, or the list of all pages, for programs that read them."""
+        files = made(request.app)
+        if (name := request.path_params.get("name", _LISTED)) not in files:
+            raise NotFound("The documentation has no such page.")
+        content, kind = files[name]
+        return Response(content, media_type=kind, headers=_POLICY if kind == "text/html" else None)
 
-    @get(f"/{_LISTED}")
-    async def listed(request: Request[Any, Any, Any]) -> Response[bytes]:
-        """The list of all pages, for programs that read them."""
-        return file(request, _LISTED)
-
-    return [start, page, listed, clients.route(document)]
+    return [start, page, clients.route(document)]

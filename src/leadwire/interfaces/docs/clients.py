@@ -20,6 +20,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from leadwire import __version__
 from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.docs.reference import Json, resolved
 from leadwire.interfaces.http.routes import get
 
 PREFIX: Final = "/clients/"
@@ -111,8 +112,6 @@ def _digest(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-Json = Mapping[str, Any]
-
 _NAMES: Final = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 
@@ -120,10 +119,9 @@ def types(document: Json) -> str:
     """What `schema.d.ts` of the package holds."""
     components = document["components"]
     schemas = [f"export type {name} = {_type(schema)};\n" for name, schema in components["schemas"].items()]
-    paths = [operation for item in document["paths"].values() for operation in item.values()]
-    operations = {path["operationId"]: _operation(path, components) for path in paths}
-    sent = {kind: _operation(item["post"], components) for kind, item in document["webhooks"].items()}
-    webhooks = {kind: f"{{ post: {text} }}" for kind, text in sent.items()}
+    paths, sent = (resolved(document[part], components) for part in ("paths", "webhooks"))
+    operations = {path["operationId"]: _operation(path) for item in paths.values() for path in item.values()}
+    webhooks = {kind: f"{{ post: {_operation(item['post'])} }}" for kind, item in sent.items()}
     return "".join([*schemas, _interface("operations", operations), _interface("webhooks", webhooks)])
 
 
@@ -132,11 +130,11 @@ def _interface(name: str, members: Mapping[str, str]) -> str:
     return f"export interface {name} {{\n{lines}}}\n"
 
 
-def _operation(operation: Json, components: Json) -> str:
+def _operation(operation: Json) -> str:
     """Its query, the JSON that it takes, and the JSON of each answer by its status."""
-    parts = [_resolved(parameter, components) for parameter in operation.get("parameters", ())]
+    parts = operation.get("parameters", ())
     query = [_member(part["name"], part, part["schema"]) for part in parts if part["in"] == "query"]
-    answers = [(status, _resolved(answer, components)) for status, answer in operation["responses"].items()]
+    answers = operation["responses"].items()
     responses = "".join(f"{status}: {_content(answer)}; " for status, answer in answers if status.isdigit())
     parameters = f"parameters: {{ query?: {{ {''.join(query)}}} }}; " if query else ""
     body = f"requestBody: {_content(operation['requestBody'])}; " if "requestBody" in operation else ""
@@ -146,11 +144,6 @@ def _operation(operation: Json, components: Json) -> str:
 def _content(message: Json) -> str:
     of_json = message.get("content", {}).get("application/json")
     return f'{{ content: {{ "application/json": {_type(of_json["schema"])} }} }}' if of_json else "{}"
-
-
-def _resolved(part: Json, components: Json) -> Json:
-    _, _, kind, name = part["$ref"].split("/") if "$ref" in part else ("", "", "", "")
-    return dict(components[kind][name]) if kind else part
 
 
 def _member(name: str, described: Json, schema: Json) -> str:

@@ -28,7 +28,7 @@ def described(document: Json) -> dict[str, Any]:
     cures = tomllib.loads((_HERE / "cures.toml").read_text())
     operations = [
         (method, path, operation, {"curl": _curl(method, path, operation), **samples[operation["operationId"]]})
-        for path, item in _resolved(document["paths"], document["components"]).items()
+        for path, item in resolved(document["paths"], document["components"]).items()
         for method, operation in item.items()
     ]
     tags = [(tag, [entry for entry in operations if tag["name"] in entry[2]["tags"]]) for tag in document["tags"]]
@@ -69,16 +69,16 @@ def sections(described: Json) -> dict[str, list[Section]]:
     }
 
 
-def _resolved(part: Any, components: Json) -> Any:
+def resolved(part: Any, components: Json) -> Any:
     """Return a part of the document in which all references but those to schemas are written out."""
     if isinstance(part, list):
-        return [_resolved(value, components) for value in part]
+        return [resolved(value, components) for value in part]
     if not isinstance(part, dict):
         return part
     match str(part.get("$ref")).split("/"):
         case ["#", "components", ("headers" | "parameters" | "responses") as kind, name]:
-            return _resolved(components[kind][name], components)
-    return {name: _resolved(value, components) for name, value in part.items()}
+            return resolved(components[kind][name], components)
+    return {name: resolved(value, components) for name, value in part.items()}
 
 
 def _errors(operation: Json) -> Iterator[tuple[tuple[str, str], Any]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, TypeVar
 
 from litestar import Request
+from msgspec import Struct
 
 from leadwire.infrastructure.errors import FieldError, Forbidden, Invalid, InvalidParameter, UnsupportedMediaType
 from leadwire.interfaces.http import body, requests
@@ -14,19 +15,17 @@ C = TypeVar("C", bound=str)
 _MOST_FIELDS: Final = 200  # in a form of the usual size
 
 
-class Form:
+class Form(Struct, frozen=True):
     """What was filled in. A field that was not sent is empty, as in a browser."""
 
-    def __init__(self, pairs: list[tuple[str, str]] | None = None) -> None:
-        self.pairs = pairs or []
+    pairs: list[tuple[str, str]] = []
 
     def __bool__(self) -> bool:
         return bool(self.pairs)
 
     def text(self, name: str) -> str:
         """The field's last value, trimmed; line ends as \\n."""
-        values = self.all(name)
-        return values[-1].replace("\r\n", "\n").strip() if values else ""
+        return self.raw(name).replace("\r\n", "\n").strip()
 
     def raw(self, name: str) -> str:
         """The field's last value as typed: for passwords."""

@@ -109,8 +109,8 @@ class PageContext(msgspec.Struct):
             await sessions.update(self.me.session_id, flash=None)
         everything = {"context": self, **values}
         making = asyncio.to_thread(render_page, self.request, template, everything, status, self.refusal)
-        noting = [audit.record_read(self.me, self.read)] if self.read else []
-        page, *_ = await asyncio.gather(making, *noting)  # what cannot be noted is not shown
+        noting = audit.record_read(self.me, self.read) if self.read else asyncio.sleep(0)
+        page, _ = await asyncio.gather(making, noting)  # what cannot be noted is not shown
         return page
 
     def download(self, name: str, kind: str, chunks: AsyncIterator[bytes], *, inline: bool = False) -> Stream:

@@ -117,14 +117,11 @@ def browser(request: Asked) -> Browser:
     return Browser(network(request.scope), request.headers.get("user-agent", ""), security.browser_mark(request))
 
 
-def site(request: Asked) -> Site:
-    """Return where the web area is for whoever sent this request."""
-    return Site(security.public_url(request))
-
-
 def answer(request: Asked, credential: str) -> Answer:
     """Return what a passkey answered, with the challenge that this browser was given."""
-    return Answer(site(request), security.CHALLENGE.read(request), credential, network(request.scope))
+    return Answer(
+        Site(security.public_url(request)), security.CHALLENGE.read(request), credential, network(request.scope)
+    )
 
 
 def options_response(request: Asked, options: str, ticket: str) -> Response[bytes]:

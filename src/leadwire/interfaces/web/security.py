@@ -28,6 +28,7 @@ CONTENT_SECURITY_POLICY: Final = (
     "trusted-types ui"
 )
 
+_BOUND: Final = "__Host-"
 _KNOWN: Final = 400 * 86_400  # seconds, the longest that browsers keep a cookie
 
 HEADERS: Final[Mapping[str, str]] = {
@@ -78,11 +79,12 @@ class Cookie(Struct, frozen=True):
 
     def write(self, response: "Response[Any]", request: "Request[Any, Any, Any]", value: str, life: int = 0) -> None:
         """Have the browser keep a value for `life` seconds; without, it is deleted."""
-        name, secure = self._name(request), _encrypted(request)
+        name = self._name(request)
+        secure = name.startswith(_BOUND)
         response.set_cookie(name, value, max_age=life, path="/", httponly=True, samesite=self.same_site, secure=secure)
 
     def _name(self, request: "Request[Any, Any, Any]") -> str:
-        return f"{'__Host-' if _encrypted(request) else ''}leadwire{self.of}"
+        return f"{_BOUND if public_url(request).startswith('https:') else ''}leadwire{self.of}"
 
 
 SESSION: Final = Cookie("")
@@ -105,7 +107,3 @@ def browser_mark(request: "Request[Any, Any, Any]") -> str:
 def set_browser_mark(response: "Response[Any]", request: "Request[Any, Any, Any]") -> None:
     """Have the browser keep what it is known by."""
     BROWSER.write(response, request, browser_mark(request), _KNOWN)
-
-
-def _encrypted(request: "Request[Any, Any, Any]") -> bool:
-    return public_url(request).startswith("https:")

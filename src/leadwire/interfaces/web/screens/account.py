@@ -64,7 +64,7 @@ async def code_given(visit: Visit) -> PageResponse:
 @get(routes.PASSKEY)
 async def challenge(request: public.Asked) -> PageResponse:
     """What the browser needs to ask the device for a passkey."""
-    return public.options_response(request, *passkeys.request_options(public.site(request)))
+    return public.options_response(request, *passkeys.request_options(passkeys.Site(security.public_url(request))))
 
 
 @open_form(routes.PASSKEY, shown_on=_ask_again)
@@ -208,7 +208,7 @@ async def new_passkey(_: PageContext) -> Values:
 @screen(PASSKEYS + "/options", confirmed=True)
 async def creation(context: PageContext) -> PageResponse:
     """What the browser needs to have the device make a passkey."""
-    options = await passkeys.creation_options(context.me, public.site(context.request))
+    options = await passkeys.creation_options(context.me, passkeys.Site(security.public_url(context.request)))
     return public.options_response(context.request, *options)
 
 

@@ -25,6 +25,7 @@ from leadwire.interfaces.web.screens.overview import period
 _MOST: Final = 20  # rows of websites and campaigns on the screen; a file has 1000
 _FILE: Final = 1000
 _FUNNEL: Final[tuple[Kind, ...]] = ("shown", "opened", "started", "lead", "handoff")  # as the columns of `bots`
+_LEADS: Final[dict[Kind, Kind]] = {"source": "source_lead", "campaign": "campaign_lead"}
 Cell = str | float | None
 
 
@@ -84,10 +85,7 @@ async def _tables(
         reports.append(await _steps(workspace, bot_id, await figures.steps(workspace, bot_id, since)))
     elif len(names) > 1:
         reports.append(_bots(names, await figures.by_bot(workspace, since.date())))
-    reports += [
-        _origins("sources", sums, "source", most),
-        _origins("campaigns", sums, "campaign", most),
-    ]
+    reports += [_origins(kind, sums, most) for kind in _LEADS]
     now = await conversations.responses(workspace, bot_id, since, clock.now())
     before = await conversations.responses(workspace, bot_id, since - length, since)
     reports.append(_people(now, before, await conversations.waiting(workspace, bot_id)))
@@ -129,13 +127,13 @@ def _bots(names: dict[str, str], counts: dict[str, dict[Kind, int]]) -> Report:
     return _report("bots", rows)
 
 
-def _origins(key: str, sums: dict[Kind, dict[str, Pair]], kind: Kind, most: int) -> Report:
-    leads = sums.get("source_lead" if kind == "source" else "campaign_lead", {})
+def _origins(kind: Kind, sums: dict[Kind, dict[str, Pair]], most: int) -> Report:
+    leads = sums.get(_LEADS[kind], {})
     rows: list[Sequence[Cell]] = []
     for origin, pair in list(sums.get(kind, {}).items())[:most]:
         new = leads.get(origin, Pair()).now
         rows.append((origin, pair.now, new, _share(new, pair.now), pair.before, _change(*pair)))
-    return _report(key, rows)
+    return _report(f"{kind}s", rows)
 
 
 def _people(now: conversations.Responses, before: conversations.Responses, waiting: conversations.Waiting) -> Report:

@@ -104,7 +104,7 @@ async def logged_out(request: Asked) -> Response[None]:
     try:
         ended = await sso.sign_out(provider, form.text("logout_token"))
     except SignOnRefused as refusal:
-        _log(provider.id, refusal)
+        telemetry.warn("sso.refused", provider=provider.id, fault=refusal.fault)
         raise
     telemetry.log("sso.logged_out", provider=provider.id, sessions=ended)
     return Response(None, status_code=200)
@@ -223,12 +223,7 @@ def _callback(request: Asked, provider_id: str) -> str:
 
 
 def _refused(request: Asked, provider_id: str, refusal: DomainError) -> PageResponse:
-    _log(provider_id, refusal)
+    telemetry.warn("sso.refused", provider=provider_id, fault=getattr(refusal, "fault", refusal.code))
     advice = getattr(refusal, "advice", "Begin again in a while, or tell an admin of your team.")
     values = {"advice": advice, "provider": provider_id}
     return render_page(request, "public/sso_refused.html", values, refusal=refusal)
-
-
-def _log(provider_id: str, refusal: DomainError) -> None:
-    fault = getattr(refusal, "fault", refusal.code)
-    telemetry.warn("sso.refused", provider=provider_id, fault=fault)

@@ -12,7 +12,6 @@ from litestar.response import Stream
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.conversations import pubsub
-from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web import security
@@ -62,14 +61,14 @@ async def _listen(channel: pubsub.Place, me: Person, user_id: str, *, inbox: boo
     loop, noted, (workspace, looks_at) = asyncio.get_running_loop(), float("-inf"), channel
     with (
         _slot(me.session_id) as free,
-        hub.watch(workspace, "" if inbox else looks_at, _KINDS) as watch,
+        pubsub.hub.watch(workspace, "" if inbox else looks_at, _KINDS) as watch,
         pubsub.looking(workspace, looks_at if user_id and free else "", user_id),
     ):
         if not free:
             yield _DONE
             return
         yield b"retry: 2000\n\n"
-        while not hub.leaving:
+        while not pubsub.hub.leaving:
             if inbox and loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
                 await sessions.update(me.session_id, present_at=clock.now())
@@ -92,7 +91,7 @@ async def _poll(look: Look, me: Person) -> AsyncIterator[bytes]:
             return
         seen, _ = await look()
         for _ in range(_MOST_LOOKS):
-            if hub.leaving or not await sessions.is_active(me):
+            if pubsub.hub.leaving or not await sessions.is_active(me):
                 return  # the browser connects again, to another process
             now, ended = await look()
             if now != seen or ended:

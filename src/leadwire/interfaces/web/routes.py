@@ -37,7 +37,7 @@ from leadwire.interfaces.web.live_updates import Seen, stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.public_pages import CREDENTIAL, answer, signed_in
 
-__all__ = ["PageContext", "PageResponse", "Values", "action", "live", "screen"]
+__all__ = ["PageContext", "PageResponse", "Seen", "Values", "action", "live", "screen"]
 
 Needed = Role | Literal["operator"]
 Values = dict[str, Any]
@@ -52,10 +52,8 @@ FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
 PASSWORD: Final = "confirm_password"  # noqa: S105 - the name of a field
 PAGE: Final = "confirm_page"
 SIGN_IN: Final = "/sign-in"
-CODE: Final = "/sign-in/code"
 CONFIRM: Final = "/confirm"
 SIGN_OUT: Final = "/sign-out"
-PASSKEY: Final = "/sign-in/passkey"
 PASSKEYS: Final = "/account/passkeys"
 SECOND_FACTOR: Final = "/account/second-factor"
 _BEFORE_THE_FACTOR: Final = (SECOND_FACTOR, PASSKEYS, f"{PASSKEYS}/options", CONFIRM, SIGN_OUT)

@@ -22,7 +22,6 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import seen
-from leadwire.domain.conversations.pubsub import hub
 from leadwire.domain.conversations.schema import ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.domain.notices.changes import transcript
@@ -127,7 +126,7 @@ async def stream_events(request: _R, conversation_id: FromPath[str]) -> Stream:
     session = await _session(request, conversation_id)
     if session.status != "handoff":
         raise Conflict("The bot answers at once: there is nothing to wait for.", code="not_in_handoff")
-    if hub.watchers(session.workspace, session.conversation_id) >= _MOST_STREAMS:
+    if pubsub.hub.watchers(session.workspace, session.conversation_id) >= _MOST_STREAMS:
         raise RateLimited(f"At most {_MOST_STREAMS} streams.", headers={"Retry-After": "15"})
     after = _position(request.headers.get("last-event-id", "0"))
     return Stream(events(session, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -186,10 +185,10 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
     """
     yield b"retry: 2000\n\n"
     read = 0
-    with hub.watch(session.workspace, session.conversation_id, ("changed", "typing_agent")) as watch:
-        if hub.watchers(session.workspace, session.conversation_id) > _MOST_STREAMS:
+    with pubsub.hub.watch(session.workspace, session.conversation_id, ("changed", "typing_agent")) as watch:
+        if pubsub.hub.watchers(session.workspace, session.conversation_id) > _MOST_STREAMS:
             return
-        while not hub.leaving:
+        while not pubsub.hub.leaving:
             now = await reads.session(session.workspace, session.conversation_id)
             if now is not None and now.suspended:
                 return

@@ -40,20 +40,17 @@ async def signed_in(visit: Visit) -> PageResponse:
     form, browser = visit.form, public.browser(visit.request)
     login = form.text("email"), form.raw("password"), browser, form.text("join")
     token, code_wanted = await accounts.sign_in(*login)
-    return _code_form(visit, token) if code_wanted else await public.go_on(visit.request, token, visit.onward)
+    return await (_ask(visit, token) if code_wanted else public.go_on(visit.request, token, visit.onward))
 
 
-async def _ask_again(visit: Visit) -> PageResponse:
+async def _ask(visit: Visit, ticket: str = "") -> PageResponse:
     """For the second factor where there is a ticket of the password, else for the password."""
-    ticket = visit.form.text("ticket")
-    return _code_form(visit, ticket) if ticket else await sign_in.body(visit)
+    if ticket := ticket or visit.form.text("ticket"):
+        return visit.render("public/code.html", onward=visit.onward, ticket=ticket, join=visit.form.text("join"))
+    return await sign_in.body(visit)
 
 
-def _code_form(visit: Visit, ticket: str) -> PageResponse:
-    return visit.render("public/code.html", onward=visit.onward, ticket=ticket, join=visit.form.text("join"))
-
-
-@open_form(routes.CODE, shown_on=_ask_again)
+@open_form("/sign-in/code", shown_on=_ask)
 async def code_given(visit: Visit) -> PageResponse:
     """A new session, after the password and the code."""
     code, browser = (visit.form.text("ticket"), visit.form.text("code")), public.browser(visit.request)
@@ -61,13 +58,13 @@ async def code_given(visit: Visit) -> PageResponse:
     return await public.go_on(visit.request, token, visit.onward)
 
 
-@get(routes.PASSKEY)
+@get("/sign-in/passkey")
 async def challenge(request: public.Asked) -> PageResponse:
     """What the browser needs to ask the device for a passkey."""
     return public.options_response(request, *passkeys.request_options(passkeys.Site(security.public_url(request))))
 
 
-@open_form(routes.PASSKEY, shown_on=_ask_again)
+@open_form("/sign-in/passkey", shown_on=_ask)
 async def passkey_given(visit: Visit) -> PageResponse:
     """A new session, by a passkey alone or after the password."""
     form, browser = visit.form, public.browser(visit.request)

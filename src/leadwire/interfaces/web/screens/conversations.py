@@ -3,7 +3,6 @@
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import reads
-from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.interfaces.web.faces import nickname
 from leadwire.interfaces.web.routes import PageContext, Values, action, screen
@@ -11,7 +10,7 @@ from leadwire.interfaces.web.routes import PageContext, Values, action, screen
 
 @screen("/conversations", "conversations/list.html")
 async def conversations(context: PageContext) -> Values:
-    wanted = context.query_as(ConversationSearch)
+    wanted = context.query_as(reads.ConversationSearch)
     page = await reads.search(context.workspace, wanted)
     context.note_read("conversations.listed", filters=wanted)
     return {

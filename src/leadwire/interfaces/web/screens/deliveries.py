@@ -7,14 +7,12 @@ from typing import Final
 from msgspec import structs
 
 from leadwire.domain.webhooks import explain, history, reads, redrives
-from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, ids, settings
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.live_updates import Seen, stream
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import Values, action, live, screen
+from leadwire.interfaces.web.live_updates import stream
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Seen, Values, action, live, screen
 
 _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
 _STAGES: Final = {
@@ -97,7 +95,7 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Val
 async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> str:
     """What has ended, delivered or not, is sent again: the same event, with the same id."""
     context.entry.detail = endpoint_id
-    await redrives.start(context.workspace, Selection(event_id=event_id, endpoint_id=endpoint_id, replay=True))
+    await redrives.start(context.workspace, redrives.Selection(event_id=event_id, endpoint_id=endpoint_id, replay=True))
     return "On its way again."
 
 

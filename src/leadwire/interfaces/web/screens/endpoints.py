@@ -1,44 +1,21 @@
 """Webhook endpoints: how they do, what they are told, how they are kept, and the filter of what they are sent."""
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
-from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.webhooks import (
-    certificates,
-    changes,
-    custom_headers,
-    history,
-    preview,
-    reads,
-    receivers,
-    rotation,
-    samples,
-    signing_keys,
-    stats,
-)
+from leadwire.domain.webhooks import certificates, changes, custom_headers, history, preview, reads, receivers, stats
 from leadwire.domain.webhooks.filters import Filter
-from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
+from leadwire.domain.webhooks.schema import REMOVED, EndpointChange
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.live_updates import Seen
-from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, live, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Seen, Values, action, live, screen
 
 PERIODS: Final = {"24": "24 hours", "168": "7 days"}
 _AWAITED: Final = "1"
 _TRIED: Final = 24 * 7  # hours whose events a filter is tried against
 _CERTIFICATE: Final = "/webhooks/{endpoint_id}/certificate"
-_ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, str]]] = {
-    "stage": (rotation.stage, "endpoint.secret_staged", "The next secret signs beside the present one."),
-    "promote": (rotation.promote, "endpoint.secret_promoted", "The old secret signs nothing any more."),
-    "discard": (rotation.discard, "endpoint.secret_discarded", "The staged secret is forgotten."),
-    "stage-key": (signing_keys.stage, "endpoint.key_staged", "The next key is published, and signs nothing yet."),
-    "promote-key": (signing_keys.promote, "endpoint.key_promoted", "The next key signs from now on."),
-    "discard-key": (signing_keys.discard, "endpoint.keys_discarded", "Only the key that signs is published."),
-}
 
 
 @screen("/webhooks", "webhooks/list.html")
@@ -159,29 +136,6 @@ async def about(context: PageContext, endpoint_id: str, event_id: str) -> object
     except NotFound:
         return None
     return deliveries[0] if deliveries else event_id
-
-
-@screen("/webhooks/{endpoint_id}/secret", role="admin", confirmed=True)
-async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
-    """The secret, the staged one, and what to do with them."""
-    return await reveal(context, await reads.endpoint(context.workspace, endpoint_id))
-
-
-async def reveal(context: PageContext, endpoint: Endpoint, *, setup: bool = False) -> PageResponse:
-    """A page with the endpoint's secrets, and how a receiver checks with them. That they were looked at is noted."""
-    async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
-        present, staged = await rotation.reveal(context.workspace, endpoint.id)
-    values: Values = {"secret": present, "staged": staged, "code": samples, "setup": setup}
-    return await context.render("webhooks/secret.html", endpoint=endpoint, **values)
-
-
-@action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")
-async def rotate(context: PageContext, endpoint_id: str, step: str) -> str:
-    if step not in _ROTATION:
-        raise NotFound("There is nothing here.")
-    run, context.entry.action, word = _ROTATION[step]
-    await run(context.workspace, endpoint_id)
-    return word
 
 
 @action("/webhooks/{endpoint_id}/token", shown_on=kept, confirmed=True, audit="endpoint.token_created")

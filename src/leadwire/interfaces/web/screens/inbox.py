@@ -21,9 +21,8 @@ from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices import changes as notices
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
-from leadwire.infrastructure.ids import is_id
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.faces import nickname
@@ -82,7 +81,7 @@ async def inbox(context: PageContext) -> Values:
 async def live(context: PageContext) -> PageResponse:
     """Tells when anything happened in any conversation of the workspace, and others that one is looked at."""
     chosen = context.query.text("c")
-    looks_at = chosen if is_id("conv", chosen) else ""
+    looks_at = chosen if ids.is_id("conv", chosen) else ""
     return conversation_events(context.me, looks_at)
 
 
@@ -211,6 +210,6 @@ def _wanted(context: PageContext) -> inbox_reads.Wanted:
     """The filters in the address; what cannot be meant is left out."""
     query = context.query
     look = query.text("show") if query.text("show") in _PLACES else None
-    bot_id = query.text("bot") if is_id("bot", query.text("bot")) else ""
+    bot_id = query.text("bot") if ids.is_id("bot", query.text("bot")) else ""
     tag = " ".join(query.text("tag").split()).lower()[:40]
     return inbox_reads.Wanted(cast(inbox_reads.Place | None, look), bot_id, tag, query.text("sort") == "longest")

@@ -14,7 +14,6 @@ from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.bulk_changes import reads as bulk_reads
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, downloads, fields, history, reads
-from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead, custom_fields
 from leadwire.domain.privacy import erasure
 from leadwire.domain.views import changes as view_changes
@@ -24,12 +23,11 @@ from leadwire.infrastructure import actor, clock
 from leadwire.infrastructure.errors import Invalid, PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.live_updates import Seen
-from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, live, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Seen, Values, action, live, screen
 
 _KEPT: Final = ("bot_id", "score_min", "sort", *(f"{key}{n}" for n in ("", 2, 3) for key in ("field", "test", "value")))
 """What a view keeps. Not what is searched for: that is mostly a person's name, which an erasure would have to find."""
-_ALL: Final = LeadSearch()
+_ALL: Final = reads.LeadSearch()
 _OVERTAKEN: Final = (
     "Somebody changed this lead while you were typing. Your values are still in the form, the present ones beside them:"
     " save again to put yours in their place."
@@ -38,7 +36,7 @@ _OVERTAKEN: Final = (
 
 @screen("/leads", "leads/list.html")
 async def leads(context: PageContext) -> Values:
-    wanted = context.query_as(LeadSearch)
+    wanted = context.query_as(reads.LeadSearch)
     seen_at = clock.iso(clock.now())  # before they are read: what changes later is told apart
     views, columns = await saved_views.views(context.workspace, context.me.user_id)
     view = next((row for row in views if row["id"] == wanted.view), None)
@@ -63,7 +61,7 @@ async def leads(context: PageContext) -> Values:
 @action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True, audit="leads.exported")
 async def export(context: PageContext) -> PageResponse:
     """What matches, or only the leads that are `ticked`."""
-    wanted, ticked = context.query_as(LeadSearch), context.form.all("lead")
+    wanted, ticked = context.query_as(reads.LeadSearch), context.form.all("lead")
     chosen = "ticked" if context.form.on("ticked") else "format"
     kind = context.form.choice(chosen, ("csv", "json"), "Choose CSV or JSON.")
     if chosen == "ticked":
@@ -87,7 +85,7 @@ async def columns(context: PageContext) -> None:
 @action("/leads/views", role="agent", shown_on=leads, audit="lead_view.saved")
 async def save_view(context: PageContext) -> PageResponse:
     """The present filters, order and columns, under a name."""
-    wanted, shared = context.query_as(LeadSearch), context.form.on("shared")
+    wanted, shared = context.query_as(reads.LeadSearch), context.form.on("shared")
     values = {name: str(value) for name in _KEPT if (value := getattr(wanted, name)) != getattr(_ALL, name)}
     query, name = urlencode(values), context.form.text("name")
     context.entry.detail = f"{name}{', for everybody' if shared else ''}"
@@ -134,7 +132,7 @@ async def _begin(
         clock.parse(seen_at)
     except ValueError as error:
         raise Invalid("Load the list again.") from error
-    chosen = context.query_as(LeadSearch) if every else ticked
+    chosen = context.query_as(reads.LeadSearch) if every else ticked
     bulk = await bulk_changes.begin(context.workspace, context.me.user_id, kind, chosen, seen_at, field, value)
     which = "all that match" if every else f"{len(ticked)} chosen"
     context.entry.subject, context.entry.detail = bulk, f"{field}: {which}" if field else which

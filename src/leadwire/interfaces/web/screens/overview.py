@@ -13,8 +13,7 @@ from leadwire.domain.listing.queries import BotId
 from leadwire.domain.webhooks import reads, stats
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
-from leadwire.interfaces.web.routes import Values, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, screen
 
 
 class PeriodQuery(Struct, frozen=True, kw_only=True):
@@ -28,7 +27,7 @@ class PeriodQuery(Struct, frozen=True, kw_only=True):
 async def overview(context: PageContext) -> PageResponse | Values:
     """Conversations and leads per day, and their scores. Days are UTC. Agents begin in the inbox."""
     if context.me.role == "agent" and not context.request.scope["query_string"]:
-        return redirect("/inbox")
+        return context.redirect("/inbox")
     query, names, since = await period(context)
     filters = context.workspace, since, query.bot_id
     days = [(since + timedelta(days=number)).date() for number in range(query.days)]

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from leadwire.domain.privacy import erasure, person_copy, retention
-from leadwire.domain.privacy.retention import Kind
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web import rendering
@@ -96,6 +95,6 @@ async def _as_page(context: PageContext, lead: dict[str, Any]) -> AsyncIterator[
     yield await part("end")
 
 
-async def _days(context: PageContext) -> dict[Kind, int | None]:
+async def _days(context: PageContext) -> dict[retention.Kind, int | None]:
     kept, form = await retention.kept(context.workspace), context.form
     return {kind: form.number(kind) if form.has(kind) else days for kind, days in kept.items()}

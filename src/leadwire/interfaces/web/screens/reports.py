@@ -4,7 +4,7 @@ what visitors think. Each beside the period before; on a screen, and each as a f
 
 import textwrap
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -13,14 +13,13 @@ from msgspec import Struct
 
 from leadwire.domain.bots import figures, reads
 from leadwire.domain.bots.changes.counts import Kind
-from leadwire.domain.bots.figures import Pair
 from leadwire.domain.bots.flow.check import in_order, onward
 from leadwire.domain.conversations import figures as conversations
 from leadwire.domain.listing import spreadsheets
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, screen
-from leadwire.interfaces.web.screens.overview import period
+from leadwire.interfaces.web.screens.overview import PeriodQuery, period
 
 _MOST: Final = 20  # rows of websites and campaigns on the screen; a file has 1000
 _FILE: Final = 1000
@@ -54,16 +53,14 @@ _WORDS: Final = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_byt
 @screen("/reports", "reports.html")
 async def reports(context: PageContext) -> Values:
     """Everything of a period. Days are UTC."""
-    query, names, since = await period(context)
-    tables = await _tables(context.workspace, query.bot_id, names, since, query.days, _MOST)
+    query, names, tables = await _tables(context, _MOST)
     return {"query": query, "bots": names, "reports": tables}
 
 
 @screen("/reports/{key}/csv")
 async def report_file(context: PageContext, key: str) -> PageResponse:
     """One of them as a file."""
-    query, names, since = await period(context)
-    tables = await _tables(context.workspace, query.bot_id, names, since, query.days, _FILE)
+    _, _, tables = await _tables(context, _FILE)
     if (table := next((table for table in tables if table.key == key), None)) is None:
         raise NotFound("There is no such report.")
     return context.download(
@@ -71,15 +68,11 @@ async def report_file(context: PageContext, key: str) -> PageResponse:
     )
 
 
-async def _tables(
-    workspace: str, bot_id: str | None, names: dict[str, str], since: datetime, days: int, most: int
-) -> list[Report]:
-    """Every report of so many days, of one bot or of all; `names` are those of the bots by id. Days are UTC.
-
-    At `most` so many websites and campaigns are listed.
-    """
-    length = timedelta(days=days)
-    sums = await figures.sums(workspace, bot_id, since.date(), days)
+async def _tables(context: PageContext, most: int) -> tuple[PeriodQuery, dict[str, str], list[Report]]:
+    """What is asked for, the names of the bots, and every report with at `most` so many websites and campaigns."""
+    query, names, since = await period(context)
+    workspace, bot_id, length = context.workspace, query.bot_id, timedelta(days=query.days)
+    sums = await figures.sums(workspace, bot_id, since.date(), query.days)
     reports = [_funnel(sums)]
     if bot_id:
         reports.append(await _steps(workspace, bot_id, await figures.steps(workspace, bot_id, since)))
@@ -90,12 +83,12 @@ async def _tables(
     before = await conversations.responses(workspace, bot_id, since - length, since)
     reports.append(_people(now, before, await conversations.waiting(workspace, bot_id)))
     reports.append(_ratings(await conversations.ratings(workspace, bot_id, since, length)))
-    return reports
+    return query, names, reports
 
 
-def _funnel(sums: dict[Kind, dict[str, Pair]]) -> Report:
+def _funnel(sums: dict[Kind, dict[str, figures.Pair]]) -> Report:
     _, *names = _WORDS["bots"].columns
-    pairs = [(name, sums.get(kind, {}).get("", Pair())) for name, kind in zip(names, _FUNNEL, strict=True)]
+    pairs = [(name, sums.get(kind, {}).get("", figures.Pair())) for name, kind in zip(names, _FUNNEL, strict=True)]
     started = pairs[2][1].now
     rows = [
         (name, pair.now, _share(pair.now, pairs[index - 1][1].now if index < 3 else started) if index else None,
@@ -127,11 +120,11 @@ def _bots(names: dict[str, str], counts: dict[str, dict[Kind, int]]) -> Report:
     return _report("bots", rows)
 
 
-def _origins(kind: Kind, sums: dict[Kind, dict[str, Pair]], most: int) -> Report:
+def _origins(kind: Kind, sums: dict[Kind, dict[str, figures.Pair]], most: int) -> Report:
     leads = sums.get(_LEADS[kind], {})
     rows: list[Sequence[Cell]] = []
     for origin, pair in list(sums.get(kind, {}).items())[:most]:
-        new = leads.get(origin, Pair()).now
+        new = leads.get(origin, figures.Pair()).now
         rows.append((origin, pair.now, new, _share(new, pair.now), pair.before, _change(*pair)))
     return _report(f"{kind}s", rows)
 

@@ -8,7 +8,6 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.search import query as words
 from leadwire.domain.search import reads
-from leadwire.domain.search.query import Kind
 from leadwire.interfaces.web.routes import PageContext, Values, screen
 
 _OF_ALL: Final = 5  # of each kind, where all are shown
@@ -26,7 +25,7 @@ async def search(context: PageContext) -> Values:
     wanted = context.query_as(_Wanted)
     names = await bots.names(context.workspace)
     query = words.parse(wanted.q, names)
-    may: list[Kind] = ["conversation", "note", "lead"] if context.may("agent") else ["conversation", "lead"]
+    may: list[words.Kind] = ["conversation", "note", "lead"] if context.may("agent") else ["conversation", "lead"]
     kinds = [kind for kind in may if kind in query.only and wanted.kind in ("", kind)] if query else []
     limit = _OF_ONE if wanted.kind else _OF_ALL
     pages = {kind: await reads.page(context.workspace, kind, query, wanted.after, limit) for kind in kinds}

@@ -14,9 +14,7 @@ from leadwire.infrastructure import clock
 from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.live_updates import Seen
-from leadwire.interfaces.web.page_context import redirect
-from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, live, screen
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Seen, Values, action, live, screen
 
 _PATIENCE: Final = 5.0  # seconds
 _OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_800: "in 7 days"}
@@ -25,7 +23,7 @@ _OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_
 @screen("/settings")
 async def settings_(context: PageContext) -> PageResponse:
     """The address that people type: Settings begin with the team, for others with their own account."""
-    return redirect("/team" if context.may("admin") else "/account")
+    return context.redirect("/team" if context.may("admin") else "/account")
 
 
 @screen("/keys", "keys/list.html", role="admin")

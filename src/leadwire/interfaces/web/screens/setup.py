@@ -1,21 +1,29 @@
-"""A new endpoint in five steps: address, events, secret, test, enable. Nothing is sent before the last. And where
-deliveries come from, for whoever has a firewall: `receiver/published.py` is for programs.
+"""A new endpoint in five steps: address, events, secret, test, enable. Nothing is sent before the last. The
+secret later on; and where deliveries come from, for whoever has a firewall: `receiver/published.py` is for programs.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
-from leadwire.domain.webhooks import changes, preview, reads, samples
-from leadwire.domain.webhooks.samples import SAMPLES
-from leadwire.domain.webhooks.schema import DeliveryDetail
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.webhooks import changes, preview, reads, rotation, samples, signing_keys
+from leadwire.domain.webhooks.schema import DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import DomainError
-from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
+from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.web.public_pages import Visit, open_page
-from leadwire.interfaces.web.routes import Values, action, screen
-from leadwire.interfaces.web.screens.endpoints import PERIODS, about, reveal
+from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
+from leadwire.interfaces.web.screens.endpoints import PERIODS, about
 
 _SET_UP_WITHIN: Final = timedelta(hours=1)
+_ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, str]]] = {
+    "stage": (rotation.stage, "endpoint.secret_staged", "The next secret signs beside the present one."),
+    "promote": (rotation.promote, "endpoint.secret_promoted", "The old secret signs nothing any more."),
+    "discard": (rotation.discard, "endpoint.secret_discarded", "The staged secret is forgotten."),
+    "stage-key": (signing_keys.stage, "endpoint.key_staged", "The next key is published, and signs nothing yet."),
+    "promote-key": (signing_keys.promote, "endpoint.key_promoted", "The next key signs from now on."),
+    "discard-key": (signing_keys.discard, "endpoint.keys_discarded", "Only the key that signs is published."),
+}
 
 
 @screen("/webhooks/new", "webhooks/new.html", role="admin")
@@ -49,12 +57,12 @@ async def create(context: PageContext) -> PageResponse:
 
 
 @screen("/webhooks/{endpoint_id}/setup/secret", role="admin", confirmed=True)
-async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
+async def copy_secret(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 3: the secret, and how a receiver checks with it."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
     created = clock.parse(endpoint.created_at)
     if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
-        return redirect(f"/webhooks/{endpoint.id}/secret")
+        return context.redirect(f"/webhooks/{endpoint.id}/secret")
     return await reveal(context, endpoint, setup=True)
 
 
@@ -85,13 +93,36 @@ async def enable(context: PageContext, endpoint_id: str) -> Values:
     }
 
 
+@screen("/webhooks/{endpoint_id}/secret", role="admin", confirmed=True)
+async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
+    """The secret, the staged one, and what to do with them."""
+    return await reveal(context, await reads.endpoint(context.workspace, endpoint_id))
+
+
+async def reveal(context: PageContext, endpoint: Endpoint, *, setup: bool = False) -> PageResponse:
+    """A page with the endpoint's secrets, and how a receiver checks with them. That they were looked at is noted."""
+    async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
+        present, staged = await rotation.reveal(context.workspace, endpoint.id)
+    values: Values = {"secret": present, "staged": staged, "code": samples, "setup": setup}
+    return await context.render("webhooks/secret.html", endpoint=endpoint, **values)
+
+
+@action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")
+async def rotate(context: PageContext, endpoint_id: str, step: str) -> str:
+    if step not in _ROTATION:
+        raise NotFound("There is nothing here.")
+    run, context.entry.action, word = _ROTATION[step]
+    await run(context.workspace, endpoint_id)
+    return word
+
+
 @open_page("/webhooks/addresses")
 async def addresses(visit: Visit) -> PageResponse:
     return visit.render("public/addresses.html", addresses=reads.egress_addresses())
 
 
 async def _choose(context: PageContext, url: str) -> PageResponse:
-    usual = [kind for kind in SAMPLES if kind != "lead.deleted"]  # which nobody gets who has not named it
+    usual = [kind for kind in samples.SAMPLES if kind != "lead.deleted"]  # which nobody gets who has not named it
     chosen = context.form.all("event") if context.form else usual
     counts = await preview.counts(context.workspace, list(samples.bodies()), 24 * 7)
     return await context.render(

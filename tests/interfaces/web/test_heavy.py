@@ -10,7 +10,7 @@ from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.visitors import runtime
 from leadwire.infrastructure import apart, cpu_work, db
 from leadwire.interfaces.web import rendering
-from leadwire.interfaces.web.screens import bot_text as screen
+from leadwire.interfaces.web.screens import bots as screen
 from tests import jobs
 from tests.domain.bots.conftest import Visitor, published
 

@@ -1,24 +1,29 @@
-"""Bots: their flows, what they were taught, and which websites show them."""
+"""Bots: their versions, the draft as text, TOML or JSON, what they were taught, and which websites show them."""
 
 from datetime import timedelta
 from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import changes, figures, reads
+from leadwire.domain.bots.builder import text_diff
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.check import FlowError
+from leadwire.domain.bots.flow.parse import LARGEST, checked, read
+from leadwire.domain.bots.schema import BotDetail
 from leadwire.infrastructure import clock, cpu_work
+from leadwire.infrastructure.errors import Conflict
 from leadwire.interfaces.web import flow_changes, security
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
-from leadwire.interfaces.web.screens import builder
 
-_COUNTED: Final = timedelta(days=30)
+MOST_FLAWS: Final = 50  # shown of a draft
+COUNTED: Final = timedelta(days=30)
 
 
 @screen("/bots", "bots.html")
 async def bots(context: PageContext) -> Values:
     """Every bot, how it did lately, and the form for a new one."""
-    counts = await figures.by_bot(context.workspace, (clock.now() - _COUNTED).date())
+    counts = await figures.by_bot(context.workspace, (clock.now() - COUNTED).date())
     listed = await reads.listed(context.workspace)
     return {"bots": listed, "counts": counts, "shipped": library.NAMES}
 
@@ -34,16 +39,6 @@ async def create(context: PageContext) -> PageResponse:
         bot_id = context.entry.subject
         await drafts.keep(context.workspace, bot_id, source, context.me.user_id)
     return context.redirect(f"/bots/{bot_id}")
-
-
-@action("/bots/{bot_id}/state", shown_on=builder.builder)
-async def change_state(context: PageContext, bot_id: str) -> PageResponse:
-    """Pause, resume, archive, restore or delete a bot."""
-    deed = context.form.choice("to", changes.DEEDS, "Choose what to do with the bot.")
-    async with context.change(f"bot.{deed}", bot_id):
-        context.entry.detail = (await reads.detail(context.workspace, bot_id)).name
-        await changes.change_state(context.workspace, bot_id, deed)
-    return context.redirect("/bots" if deed in ("archived", "deleted") else f"/bots/{bot_id}", f"The bot is {deed}.")
 
 
 @screen("/bots/{bot_id}/versions", "bots/versions.html")
@@ -81,6 +76,39 @@ async def rollback(context: PageContext, bot_id: str) -> str:
         context.entry.detail = f"version: {before} -> {version}"
         await changes.rollback(context.workspace, bot_id, version)
     return f"New conversations run version {version}."
+
+
+@screen("/bots/{bot_id}/text", "bots/text.html")
+async def text(context: PageContext, bot_id: str) -> Values:
+    """The same draft as text, and what is wrong with it line by line."""
+    bot = await reads.detail(context.workspace, bot_id)
+    typed = context.form.raw("source").replace("\r\n", "\n")
+    source = typed or bot.draft or ""
+    flaws = (await cpu_work.of_text(source, checked, source))[1] if source else []
+    theirs = None
+    if isinstance(context.refusal, Conflict):
+        theirs = await cpu_work.of_text(source, text_diff.compare, source, bot.draft or "")
+    return {
+        "tab": "text",
+        "bot": bot,
+        "source": source,
+        "flaws": _lines(source, flaws),
+        "theirs": theirs,
+        "published": await published(context.workspace, bot),
+        "saver": await saver(context, bot),
+    }
+
+
+@action("/bots/{bot_id}/draft", shown_on=text, largest=4 * LARGEST)
+async def save(context: PageContext, bot_id: str) -> str:
+    """Keep a text as the draft, and with `publish` let new conversations run it."""
+    source = context.form.raw("source").replace("\r\n", "\n")
+    revision = None if context.form.on("mine") else context.form.number("revision")
+    publishes = context.form.on("publish")
+    await (changes.usable(context.workspace, bot_id, source) if publishes else cpu_work.of_text(source, read, source))
+    async with context.change("bot.draft_saved", bot_id):
+        await drafts.keep(context.workspace, bot_id, source, context.me.user_id, revision)
+        return await publish(context, bot_id, source) if publishes else "The draft is saved."
 
 
 @screen("/bots/{bot_id}/knowledge", "bots/knowledge.html")
@@ -124,3 +152,32 @@ async def make_identity_secret(context: PageContext, bot_id: str) -> PageRespons
     crumbs = [("/bots", "Bots"), (f"/bots/{bot_id}/install", (await reads.detail(context.workspace, bot_id)).name)]
     besides = "Your server signs with it; what was signed with the one before is refused from now on."
     return await context.render("once.html", 201, title="The secret", crumbs=crumbs, besides=besides, secret=secret)
+
+
+async def published(workspace: str, bot: BotDetail) -> str:
+    """The text that visitors see; empty while there is none."""
+    return (await reads.source(workspace, bot.id, bot.published_version))[0] if bot.published_version else ""
+
+
+async def saver(context: PageContext, bot: BotDetail) -> str:
+    """Who saved the draft: `you`, an e-mail address, or empty for nobody on a screen."""
+    if bot.draft_saved_by in (None, context.me.user_id):
+        return "you" if bot.draft_saved_by else ""
+    people = await accounts.users(context.workspace)
+    return next((person.called for person in people if person.id == bot.draft_saved_by), "somebody")
+
+
+async def publish(context: PageContext, bot_id: str, draft: str) -> str:
+    """Publish the draft, which is usable, and note it as the change's entry in the audit log. Return what to say."""
+    before = (await reads.detail(context.workspace, bot_id)).published_version or "none"
+    note = context.form.text("note")
+    version = await changes.publish(context.workspace, bot_id, draft, context.me.user_id, note)
+    context.entry.action, context.entry.detail = "bot.published", f"version: {before} -> {version}"
+    return f"Published: new conversations run version {version}."
+
+
+def _lines(source: str, flaws: list[FlowError]) -> list[tuple[FlowError, str]]:
+    """What is wrong with a text, each fault with the beginning of its line."""
+    lines = source.split("\n")
+    numbers = ((flaw, flaw.line or 0) for flaw in flaws[:MOST_FLAWS])
+    return [(flaw, "".join(lines[max(0, number - 1) : number])[:160]) for flaw, number in numbers]

@@ -1,7 +1,6 @@
 """The builder: a bot's draft as a picture and a panel of fields."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, Final
 
 from leadwire.domain.accounts import reads as accounts
@@ -17,9 +16,8 @@ from leadwire.infrastructure.errors import Conflict, Invalid
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_faults, step_labels
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Values, action, screen
-from leadwire.interfaces.web.screens import bot_look, bot_text
+from leadwire.interfaces.web.screens import bot_look, bots
 
-_COUNTED: Final = timedelta(days=30)
 _MOVES: Final = {"drop": None, "up": -1, "down": 1}
 """What the buttons of a row do: how far they move it, or None."""
 _LARGE: Final = 16 * body.LARGEST  # of a form with all the fields that a step can have
@@ -34,7 +32,7 @@ async def builder(context: PageContext, bot_id: str) -> Values:
     drawable = draft and editing.is_bounded(draft)
     picture = await cpu_work.of_text(source, flow_picture.picture, draft) if drawable else None
     steps = {step["id"]: step for step in editing.steps(draft)} if picture else {}
-    faults = step_faults.faults(flaws[: bot_text.MOST_FLAWS], draft, steps)
+    faults = step_faults.faults(flaws[: bots.MOST_FLAWS], draft, steps)
     tried = isinstance(context.refusal, BadFlow)  # to publish it
     chosen = context.request.path_params.get("step_id") or context.query.text("step")
     chosen = next((fault.step for fault in faults if fault.step), "") if tried else chosen
@@ -44,7 +42,7 @@ async def builder(context: PageContext, bot_id: str) -> Values:
         step = fields.filled(fields.of(str(step.get("type"))), step, values)
     if tried:
         context.refusal = Invalid(f"Not published: {len(flaws)} to finish. They are marked at their fields.")
-    published = await bot_text.published(context.workspace, bot)
+    published = await bots.published(context.workspace, bot)
     return {
         "tab": "flow",
         "bot": bot,
@@ -60,14 +58,14 @@ async def builder(context: PageContext, bot_id: str) -> Values:
         "tried": tried or context.query.on("check"),
         "trying": context.query.on("try"),
         "usable": context.query.on("try") and await bot_look.usable(bot),
-        "more_flaws": max(0, len(flaws) - bot_text.MOST_FLAWS),
+        "more_flaws": max(0, len(flaws) - bots.MOST_FLAWS),
         "look": _offered(list(steps.values()), step),
         "live": bool(published) and published == bot.draft,
         "history": await reads.history(context.workspace, bot.id),
         "others": await _others(context, bot.id),
-        "saver": await bot_text.saver(context, bot),
+        "saver": await bots.saver(context, bot),
         "used": not step and await reads.is_used(context.workspace, bot.id),
-        "counts": await figures.steps(context.workspace, bot.id, clock.now() - _COUNTED) if published else {},
+        "counts": await figures.steps(context.workspace, bot.id, clock.now() - bots.COUNTED) if published else {},
     }
 
 
@@ -83,7 +81,7 @@ async def publish(context: PageContext, bot_id: str) -> str:
     """Let new conversations run the draft."""
     draft = await changes.usable(context.workspace, bot_id)
     async with context.change("bot.published", bot_id):
-        return await bot_text.publish(context, bot_id, draft)
+        return await bots.publish(context, bot_id, draft)
 
 
 @action("/bots/{bot_id}/steps", shown_on=builder)
@@ -158,6 +156,16 @@ async def describe(context: PageContext, bot_id: str) -> str:
     context.entry.detail = name = context.form.required_name("Give the bot a name.")
     await changes.describe(context.workspace, bot_id, name, *map(context.form.text, ("description", "seen")))
     return "Saved."
+
+
+@action("/bots/{bot_id}/state", shown_on=builder)
+async def change_state(context: PageContext, bot_id: str) -> PageResponse:
+    """Pause, resume, archive, restore or delete a bot."""
+    deed = context.form.choice("to", changes.DEEDS, "Choose what to do with the bot.")
+    async with context.change(f"bot.{deed}", bot_id):
+        context.entry.detail = (await reads.detail(context.workspace, bot_id)).name
+        await changes.change_state(context.workspace, bot_id, deed)
+    return context.redirect("/bots" if deed in ("archived", "deleted") else f"/bots/{bot_id}", f"The bot is {deed}.")
 
 
 @action("/bots/{bot_id}/duplicate", shown_on=builder, audit="bot.created")

@@ -19,10 +19,6 @@ _Lines = dict[_Path, int]
 _STUCK: Final = ("unknown_node", "timezone", "hours", "date")  # faults with which a flow cannot run
 LARGEST: Final = 256 * 1024  # characters
 
-# A string of several lines; or, matched so that quotes in them begin nothing, one of a single line or a comment.
-_QUOTED: Final = re.compile(
-    r"""("{3}(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5})|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*""", re.DOTALL
-)
 NODE: Final = re.compile(r"\s*\[\[\s*[\"']?nodes[\"']?\s*\]\]")
 _OTHER_TABLE: Final = re.compile(r"\s*\[+\s*(?:nodes\s*\.\s*)?([A-Za-z0-9_.-]+)\s*\]+\s*(?:#.*)?$")
 _KEY: Final = re.compile(r"\s*[\"']?([A-Za-z0-9_-]+)[\"']?(?:\s*\.\s*[A-Za-z0-9_-]+)*\s*=(?!=)")
@@ -141,7 +137,11 @@ def is_json(text: str) -> bool:
 
 def without_long_strings(text: str) -> str:
     """TOML, which `read` has accepted, with its strings of several lines emptied, line by line as before."""
-    return _QUOTED.sub(lambda match: '""' + "\n" * match[0].count("\n") if match[1] else match[0], text)
+
+    def emptied(string: re.Match[str]) -> str:
+        return '""' + "\n" * string[0].count("\n") if string[0].startswith(('"' * 3, "'" * 3)) else string[0]
+
+    return _STRINGS.sub(emptied, text)
 
 
 def _placed(flaws: list[FlowError], lines: _Lines) -> list[FlowError]:

@@ -18,6 +18,10 @@ async def _erase(workspace: str, lead_id: str, conversation_id: str) -> list[str
 
 
 @query()
+async def _erase_messages(ids: list[str]) -> None: ...
+
+
+@query()
 async def _blank(workspace: str, ids: list[str]) -> None: ...
 
 
@@ -28,6 +32,7 @@ async def _delete(workspace: str, ids: list[str]) -> None: ...
 async def erase(workspace: str, lead: Lead) -> list[str]:
     """Erase a person from their conversations: names, messages, tags. Return the conversations' ids."""
     conversation_ids = await _erase(workspace, lead.id, lead.conversation_id)
+    await _erase_messages(conversation_ids)
     await search.forget(workspace, conversation_ids)
     return conversation_ids
 

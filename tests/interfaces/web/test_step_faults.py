@@ -8,7 +8,7 @@ import pytest
 
 from leadwire.domain.bots.builder import blocks, editing, fields
 from leadwire.domain.bots.flow.nodes import KINDS
-from leadwire.domain.bots.flow.parse import examined
+from leadwire.domain.bots.flow.parse import checked
 from leadwire.interfaces.web import rendering, step_faults, step_labels
 from tests.domain.bots.flows import PRIVACY
 
@@ -67,7 +67,7 @@ def told(step: dict) -> list[step_faults.Fault]:
     nodes = [
         {"type": "ask", "id": "first", "text": "First?", "next": step["id"]}, step, {"type": "end", "id": "end"},
     ]  # fmt: skip
-    draft, flaws = examined(json.dumps({"format": 1, "start": "first", "nodes": nodes}))
+    draft, flaws = checked(json.dumps({"format": 1, "start": "first", "nodes": nodes}))
     steps = {one["id"]: one for one in editing.steps(draft)}
     return [one for one in step_faults.faults(flaws, draft, steps) if one.step in (step["id"], "")]
 

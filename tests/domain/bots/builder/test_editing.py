@@ -11,7 +11,7 @@ from leadwire.domain.bots.builder import blocks, editing, fields
 from leadwire.domain.bots.builder.rewriting import rewritten, written
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.nodes import MAX_NODES
-from leadwire.domain.bots.flow.parse import examined, parse, read
+from leadwire.domain.bots.flow.parse import checked, parse, read
 from leadwire.infrastructure.errors import Invalid, NotFound
 from tests.domain.bots.flows import PRIVACY
 
@@ -104,7 +104,7 @@ def test_a_deleted_step_takes_its_comments_along_and_ways_go_on():
     assert "# Decides." not in found
     assert "# Ends.\n[[nodes]]" in found
     assert editing.step(draft, "hello")["options"][0]["next"] == "bye"
-    assert examined(found)[1] == []
+    assert checked(found)[1] == []
     _, draft = edited(COMMENTED, lambda draft: editing.delete(draft, "hello"))
     assert draft["start"] == "bye"
 
@@ -114,14 +114,14 @@ def test_a_step_between_two_others():
     assert editing.step(draft, "hello")["options"][0]["next"] == "message"
     assert editing.step(draft, "message") == {"type": "say", "id": "message", "next": "route"}
     assert "# they agree" in found
-    [flaw] = examined(found)[1]
+    [flaw] = checked(found)[1]
     assert (flaw.node, flaw.code) == ("message", "missing_field")
 
 
 @pytest.mark.parametrize("block", blocks.offered(), ids=lambda block: block.name)
 def test_a_block_is_inserted_between_two_steps(block):
     found, draft = edited(COMMENTED, changed("hello", next=f"new:{block.name}"))
-    assert [flaw.path[-1] for flaw in examined(found)[1]] == (["url"] if block.name == "consent" else [])
+    assert [flaw.path[-1] for flaw in checked(found)[1]] == (["url"] if block.name == "consent" else [])
     assert len(draft["nodes"]) > 3
     assert editing.step(draft, editing.step(draft, "hello")["next"])["id"] not in ("route", "bye")
 
@@ -142,7 +142,7 @@ def test_a_new_name_goes_wherever_the_old_one_was():
 def test_a_copy_has_a_name_of_its_own():
     found, draft = edited(COMMENTED, lambda draft: editing.duplicate(draft, "bye")[0])
     assert [one["id"] for one in editing.steps(draft)] == ["hello", "route", "bye", "bye-2"]
-    assert [flaw.code for flaw in examined(found)[1]] == ["unreachable"]
+    assert [flaw.code for flaw in checked(found)[1]] == ["unreachable"]
 
 
 def test_a_form_that_is_sent_again_makes_no_second_step():

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.changes import erasing
 from leadwire.domain.notices.changes import transcript
 from leadwire.domain.privacy import erasure
 from leadwire.domain.search import changes as search
@@ -54,6 +56,17 @@ async def test_who_is_erased_meanwhile_is_sent_no_transcript(workspace, bot, mai
 
     await overlapped(lambda: erasure.erase_lead(workspace, lead.id), send)
     assert await db.value("SELECT count(*) FROM mail") == 0
+
+
+async def test_what_is_written_while_an_erasure_waits_for_a_conversation_is_erased(workspace, bot):
+    lead = await make.lead(workspace, bot)
+
+    async def erase():  # of a conversation that became the lead's once the others were locked
+        async with db.transaction():
+            await erasing.erase(workspace, lead)
+
+    await overlapped(lambda: conversations.add_message(workspace, lead.conversation_id, "agent", "Dear Ada"), erase)
+    assert await db.value("SELECT content FROM message WHERE role = 'agent'") == "[deleted]"
 
 
 async def _count(expected):

@@ -19,6 +19,7 @@ from leadwire.infrastructure.telemetry.metrics import counter
 
 _AT_ONCE: Final = 4  # of a kind
 _PAUSE: Final = 5.0  # seconds after the mail server did not answer
+_connections: Final = functools.lru_cache(maxsize=1)(Connections)
 
 MAILS: Final = counter(
     "mails",
@@ -66,8 +67,3 @@ async def _record(mail: Mail, result: Result) -> None:
         about: dict[str, Any] = {"mail": mail.id, "kind": mail.kind, "state": state}
         about |= {"outcome": result.outcome, "code": result.error[:3]}
         telemetry.warn("mail.failed", **about)
-
-
-@functools.lru_cache(maxsize=1)
-def _connections(server: SmtpServer, sender: str) -> Connections:
-    return Connections(server, sender)

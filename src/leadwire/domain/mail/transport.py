@@ -31,69 +31,46 @@ class Result(NamedTuple):
     usable: bool = True
 
 
-class Connection:
-    """Sends mails one after the other."""
-
-    def __init__(self, server: SmtpServer, sender: str, tls: ssl.SSLContext | None) -> None:
-        self._server, self._sender, self._tls = server, sender, tls
-        self._smtp: aiosmtplib.SMTP | None = None
-
-    async def send(self, message: EmailMessage) -> Result:
-        """Send a mail to whom it is addressed."""
-        (recipient,) = message["To"].addresses
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                self._smtp = self._smtp or await connect(self._server, self._tls)
-                await self._smtp.send_message(message, sender=self._sender, recipients=[recipient.addr_spec])
-        except aiosmtplib.SMTPRecipientsRefused as refused:
-            first = refused.recipients[0]
-            said = f"{first.code} {' '.join(first.message.split())}"
-            return Result("refused" if _UNKNOWN.match(said) else "failed", said)
-        except aiosmtplib.SMTPResponseException as error:
-            usable = self._smtp is not None
-            self._close()
-            return Result("failed", f"{error.code} {' '.join(error.message.split())}", usable)
-        except (aiosmtplib.SMTPException, OSError, ValueError) as error:  # TimeoutError, ssl.SSLError are OSErrors
-            self._close()
-            return Result("failed", f"{type(error).__name__}: {' '.join(str(error).split())}", usable=False)
-        return Result("sent")
-
-    async def close(self) -> None:
-        """Say goodbye, if there is a connection, and end it."""
-        with contextlib.suppress(aiosmtplib.SMTPException, OSError):
-            async with asyncio.timeout(_GOODBYE):
-                if self._smtp:
-                    await self._smtp.quit()
-        self._close()
-
-    def _close(self) -> None:
-        if self._smtp:
-            self._smtp.close()
-            self._smtp = None
-
-
 class Connections:
     """As many connections as mails are sent at once."""
 
     def __init__(self, server: SmtpServer, sender: str) -> None:
         self._server, self._sender, self._tls = server, sender, context(server)
-        self._idle: list[Connection] = []
+        self._idle: list[aiosmtplib.SMTP] = []
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.Future[list[None]] | None = None
 
     async def send(self, message: EmailMessage) -> Result:
         """Send a mail to whom it is addressed."""
-        connection = self._idle.pop(0) if self._idle else Connection(self._server, self._sender, self._tls)
-        result = await connection.send(message)
-        if result.usable:
-            self._idle.append(connection)
+        (recipient,) = message["To"].addresses
+        smtp, result = self._idle.pop(0) if self._idle else None, Result("sent")
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                smtp = smtp or await connect(self._server, self._tls)
+                await smtp.send_message(message, sender=self._sender, recipients=[recipient.addr_spec])
+        except aiosmtplib.SMTPRecipientsRefused as refused:
+            said = _said(refused.recipients[0])
+            result = Result("refused" if _UNKNOWN.match(said) else "failed", said)
+        except aiosmtplib.SMTPResponseException as error:
+            if smtp:
+                smtp.close()
+            return Result("failed", _said(error), usable=smtp is not None)
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:  # TimeoutError, ssl.SSLError are OSErrors
+            if smtp:
+                smtp.close()
+            return Result("failed", f"{type(error).__name__}: {' '.join(str(error).split())}", usable=False)
+        if smtp:
+            self._keep(smtp)
+        return result
+
+    def _keep(self, smtp: aiosmtplib.SMTP) -> None:
+        self._idle.append(smtp)
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(_KEPT, self._close)
-        return result
 
     def _close(self) -> None:
-        self._closing = asyncio.gather(*(connection.close() for connection in self._idle))
+        self._closing = asyncio.gather(*map(_end, self._idle))
         self._idle = []
 
 
@@ -117,3 +94,15 @@ async def connect(server: SmtpServer, tls: ssl.SSLContext | None) -> aiosmtplib.
     )
     await smtp.connect()
     return smtp
+
+
+async def _end(smtp: aiosmtplib.SMTP) -> None:
+    """Say goodbye, and end a connection."""
+    with contextlib.suppress(aiosmtplib.SMTPException, OSError):
+        async with asyncio.timeout(_GOODBYE):
+            await smtp.quit()
+    smtp.close()
+
+
+def _said(error: aiosmtplib.SMTPResponseException) -> str:
+    return f"{error.code} {' '.join(error.message.split())}"

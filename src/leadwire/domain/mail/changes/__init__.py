@@ -4,19 +4,18 @@ What came of sending them is in `attempts`.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from leadwire.domain.mail import compose, reads
 from leadwire.domain.mail.schema import JOBS, URGENT, Contents, Kind
-from leadwire.domain.mail.table import Mail, MailSuppression
+from leadwire.domain.mail.table import Mail
 from leadwire.infrastructure import clock, db, ids, jobs, secret_box
-from leadwire.infrastructure.db.statements import insert, named
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.db.queries import query
+from leadwire.infrastructure.db.statements import named
 
 (_ADD,) = named(__file__, "add")
-_SUPPRESS: Final = insert(*MailSuppression.all_columns(), end="ON CONFLICT DO NOTHING")
 
 
 async def queue(
@@ -53,13 +52,11 @@ async def queue(
     return True
 
 
+@query()
 async def suppress(workspace: str, address: str, reason: str) -> None:
     """Send this address nothing more, until an admin lifts that."""
-    await _SUPPRESS.rows(workspace_id=workspace, address=address, reason=reason, created_at=clock.now())
 
 
+@query("Mail to this address is not stopped.")
 async def lift(workspace: str, address: str) -> None:
     """Send mail to this address again. Raise NotFound."""
-    stopped = (MailSuppression.workspace_id == workspace, MailSuppression.address == address)
-    if not await MailSuppression.delete().where(*stopped).returning(MailSuppression.address):
-        raise NotFound("Mail to this address is not stopped.")

@@ -11,28 +11,26 @@ from leadwire.delivery.states import Outcome as Attempted
 from leadwire.domain.mail import changes, reads
 from leadwire.domain.mail.schema import JOBS, Claimed, Outcome, State
 from leadwire.infrastructure import db, jobs, settings
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.jobs import Offer
 
-_LEASE: Final = 60.0  # seconds
 _LONGEST_ERROR: Final = 300
 # The rule is that of webhooks: what an attempt is like there, and what follows here.
 _LIKE: Final[dict[Outcome, Attempted]] = {"sent": "delivered", "failed": "connect_error"}
 _STATES: Final[dict[str, State]] = {"delivered": "sent", "waiting": "waiting"}
 
-_CLAIM, _DUE_IN, _RECORD, _REDRIVE, _WITHOUT_JOB = named(__file__, "claim due_in record redrive without_job")
+_RECORD, _REDRIVE, _WITHOUT_JOB = named(__file__, "record redrive without_job")
 
 
+@query()
 async def claim(mail_id: str) -> Claimed | None:
     """Claim a mail, if it is due."""
-    row = await _CLAIM.row(id=mail_id, lease=_LEASE)
-    return Claimed(*row) if row else None
 
 
+@query()
 async def due_in(mail_id: str) -> float | None:
     """Return the seconds until a mail is due, or None: it is not to be sent any more."""
-    seconds: float | None = await _DUE_IN.value(id=mail_id)
-    return seconds
 
 
 async def record(mail: Claimed, outcome: Outcome, error: str = "") -> State | None:

@@ -1,12 +1,12 @@
--- claim: take a mail that is due
+-- claim
 -- Times are kept to the millisecond, so what is due at once may seem to be due in half of one.
-UPDATE mail m SET due_at = now() + make_interval(secs => :lease)
-WHERE id = :id AND state = 'waiting' AND due_at <= now() + interval '1 millisecond'
+UPDATE mail m SET due_at = now() + interval '60 seconds'
+WHERE id = :mail_id AND state = 'waiting' AND due_at <= now() + interval '1 millisecond'
 RETURNING id, workspace_id, kind, recipient, data, attempts, created_at, due_at,
     EXISTS (SELECT 1 FROM mail_suppression s WHERE s.workspace_id = m.workspace_id AND s.address = m.recipient)
 
--- due_in: the seconds until a mail is due
-SELECT greatest(extract(epoch FROM due_at - now()), 0)::float8 FROM mail WHERE id = :id AND state = 'waiting'
+-- due_in
+SELECT greatest(extract(epoch FROM due_at - now()), 0)::float8 FROM mail WHERE id = :mail_id AND state = 'waiting'
 
 -- record: what came of an attempt, unless the claim has ended
 UPDATE mail SET state = :state, attempts = attempts + 1, error = :error, due_at = now() + make_interval(secs => :delay),

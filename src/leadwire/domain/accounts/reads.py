@@ -15,16 +15,14 @@ from leadwire.infrastructure.rate_limit import BURST
 _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
 
-_KEY_BY_LOOKUP, _ME, _SESSIONS, _OFFER, _SUSPENDED, _MOVE = named(
-    __file__, "key_by_lookup me sessions offer suspended move"
-)
+_KEY_BY_LOOKUP, _ME, _SESSIONS, _OFFER, _MOVE = named(__file__, "key_by_lookup me sessions offer move")
 # Callers, and until when they are known, by the key's digest: no key is stored in clear.
 _known: dict[bytes, tuple[schema.Caller, float]] = {}
 
 
+@query()
 async def suspended(workspaces: Collection[str]) -> set[str]:
-    """Return those of some workspaces that are suspended, or are being deleted."""
-    return {row["id"] for row in await _SUSPENDED.rows(ids=list(workspaces))}
+    """Those of some workspaces that are suspended, or are being deleted."""
 
 
 async def why_closed(workspace: str, suspended: type[DomainError] = WorkspaceSuspended) -> DomainError:

@@ -62,4 +62,4 @@ FROM user_account u JOIN login l ON l.id = u.login_id WHERE workspace_id = :work
 SELECT move_id, moved_to FROM workspace WHERE id = :workspace
 
 -- suspended
-SELECT id FROM workspace WHERE id = ANY(:ids::text[]) AND suspended_at IS NOT NULL
+SELECT id FROM workspace WHERE id = ANY(:workspaces::text[]) AND suspended_at IS NOT NULL

@@ -157,19 +157,16 @@ class KeyListed(Struct, frozen=True):
     @property
     def ends_soon(self) -> bool:
         """Whether it ends within 30 days, and has not ended."""
-        return not self.revoked_at and not self.ended and self._ends_before(clock.now() + SOON)
+        return self.lasts_beyond(clock.now()) and not self.lasts_beyond(clock.now() + SOON)
 
     @property
     def ended(self) -> bool:
         """Whether its time is over."""
-        return self._ends_before(clock.now())
+        return self.expires_at is not None and clock.parse(self.expires_at) <= clock.now()
 
     def lasts_beyond(self, at: datetime) -> bool:
         """Whether it is in use, and still will be then."""
         return not self.revoked_at and (self.expires_at is None or clock.parse(self.expires_at) > at)
-
-    def _ends_before(self, at: datetime) -> bool:
-        return self.expires_at is not None and clock.parse(self.expires_at) <= at
 
 
 class UserListed(Struct, frozen=True):

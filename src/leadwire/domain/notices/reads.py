@@ -7,11 +7,11 @@ from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts import tickets
-from leadwire.domain.accounts.schema import Person, Role
+from leadwire.domain.accounts.schema import Person
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.schema import ConversationDetail, ConversationNotFound
 from leadwire.domain.mail import reads as mail
-from leadwire.domain.notices.schema import OFFERS, Address, Kind, Offer, by_default, offered
+from leadwire.domain.notices.schema import OFFERS, Address, Kind, Offer, by_default
 from leadwire.domain.notices.table import NoticeChoice
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.queries import query
@@ -21,6 +21,7 @@ TRANSCRIPT: Final = "transcript"
 """The purpose of a link to what was said."""
 _WHO: Final = {"bot": "Assistant", "agent": "Team", "user": "You"}
 
+_RECIPIENTS: Final = load(__file__)["recipients"]
 _WORKSPACES: Final = {kind: load(__file__)[f"workspaces_{kind}"] for kind in ("endpoints", "waiting", "dead_letters")}
 _NEWS: Final = {kind: load(__file__)[f"news_{kind}"] for kind in _WORKSPACES}
 
@@ -32,7 +33,7 @@ async def shown(me: Person) -> list[tuple[Offer, bool]]:
     own = (NoticeChoice.workspace_id == me.workspace, NoticeChoice.user_id == me.user_id)
     row = await NoticeChoice.select(NoticeChoice.kinds).where(*own).first()
     kinds = row["kinds"] if row else by_default(me.role)
-    return [(offer, offer.kind in kinds) for offer in offered(me.role)]
+    return [(offer, offer.kind in kinds) for offer in OFFERS.values() if me.role in offer.roles]
 
 
 @query()
@@ -77,13 +78,9 @@ async def transcript(ticket: str) -> dict[str, object]:
     return {"workspace": await name(workspace), "began": began(conversation), "said": said}
 
 
-@query()
-async def _recipients(workspace: str, kind: Kind, roles: list[Role], defaults: list[Role]) -> list[db.Row]: ...
-
-
 async def recipients(workspace: str, offer: Offer) -> list[db.Row]:
     """The people of a workspace who get a kind of notice."""
-    return await _recipients(workspace, offer.kind, offer.roles, offer.defaults)
+    return await _RECIPIENTS.rows(workspace=workspace, kind=offer.kind, roles=offer.roles, defaults=offer.defaults)
 
 
 def _bounds(kind: Kind) -> dict[str, str]:

@@ -117,11 +117,6 @@ TO_ADDRESSES: Final = (ENDPOINTS, DEAD_LETTERS, WAITING)
 """The kinds that addresses at Slack and Teams can have: those that are for no one person."""
 
 
-def offered(role: Role) -> list[Offer]:
-    """What somebody with this role can choose from."""
-    return [offer for offer in OFFERS.values() if role in offer.roles]
-
-
 def by_default(role: Role) -> list[str]:
     """The kinds that somebody with this role gets without having chosen."""
     return [offer.kind for offer in OFFERS.values() if has_role(role, offer.default)]

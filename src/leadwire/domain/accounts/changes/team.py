@@ -22,14 +22,13 @@ from leadwire.domain.mail.compose import address as normalized
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, named
-from leadwire.infrastructure.errors import Conflict, Forbidden, NotFound, RateLimited, Unavailable
+from leadwire.infrastructure.errors import Conflict, Forbidden, NotFound, Unavailable
 from leadwire.infrastructure.rate_limit import RateLimit
 
 LIFE: Final = timedelta(days=3)
 
-_WINDOW: Final = 3600  # seconds
-_TO_ONE: Final = RateLimit("invitations-to", 5, window=_WINDOW)
-_BY_ONE: Final = RateLimit("invitations-of", 100, window=_WINDOW)
+_TO_ONE: Final = RateLimit("invitations-to", 5, window=3600)
+_BY_ONE: Final = RateLimit("invitations-of", 100, window=3600)
 
 _COLLEAGUE, _PATIENCE, _PATIENT_AGAIN = named(__file__, "colleague patience patient_again")
 _ADD: Final = insert(*Invitation.all_columns())
@@ -54,8 +53,7 @@ async def invite(
     """
     email = normalized(email) if email is not None else None
     for limit, of in ((_TO_ONE, email), (_BY_ONE, workspace)) if email and mail_reads.enabled() else ():
-        if not await limit.take_at_once(of):
-            raise RateLimited("Too many invitations. Wait an hour.", headers={"Retry-After": str(_WINDOW)})
+        await limit.claim(of, "Too many invitations. Wait an hour.")
     async with db.transaction():
         if email:
             await joining.TURN.rows(email=email)

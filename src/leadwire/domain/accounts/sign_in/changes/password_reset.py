@@ -19,15 +19,14 @@ from leadwire.domain.accounts.table import Login, PasswordReset
 from leadwire.infrastructure import clock, db, email_address, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
-from leadwire.infrastructure.errors import NotFound, RateLimited
+from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.rate_limit import RateLimit
 
 LIFE: Final = timedelta(hours=1)
 
 _GONE: Final = "This link has been used, replaced, or is too old. Ask for another one."
 _TAKES: Final = 0.5  # seconds until the answer, whatever there was to do
-_WINDOW: Final = 3600  # seconds
-_PER_ADDRESS: Final = RateLimit("password-reset", 3, window=_WINDOW)
+_PER_ADDRESS: Final = RateLimit("password-reset", 3, window=3600)
 
 _OWNERS, _FIND, _ADD = named(__file__, "owners find add")
 
@@ -42,8 +41,7 @@ async def ask(email: str, address: str) -> None:
     until = asyncio.get_running_loop().time() + _TAKES
     email = email_address.normal(email)
     await tries.count_stranger(f"reset {email}", address)
-    if not await _PER_ADDRESS.take_at_once(email):
-        raise RateLimited("Three mails an hour. Look for those that were sent.", headers={"Retry-After": str(_WINDOW)})
+    await _PER_ADDRESS.claim(email, "Three mails an hour. Look for those that were sent.")
     for login_id, workspaces in await _OWNERS.rows(email=email):
         token = secrets.token_urlsafe(32)
         async with db.transaction():

@@ -34,7 +34,7 @@ _CODE: Final = 16
 """The least characters of a recovery code. New ones have 24, which are 120 random bits: a plain SHA-256 is enough."""
 _NOBODY: Final = "There is no such user with a second factor."
 
-_FIND, _STORED = named(__file__, "find stored")
+_FIND, _STORED, _REMOVE_APP = named(__file__, "find stored remove_app")
 _ADD_CODE: Final = insert(*RecoveryCode.all_columns())
 
 
@@ -66,7 +66,7 @@ async def add(person: Person, offered: str, code: str) -> None:
     await tries.forgive(f"code {login_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
         await sessions.lock_login(person)
-        sealed = secret_box.get().seal(secret, _place(login_id))
+        sealed = secret_box.get().seal(secret, secret_box.place(Login.totp_secret, login_id))
         await Login.update({Login.totp_secret: sealed, Login.totp_step: step}).where(Login.id == login_id)
         await sessions.end_all(login_id, but=person.session_id)
         await notify.tell(login_id, "second_factor_on")
@@ -74,8 +74,7 @@ async def add(person: Person, offered: str, code: str) -> None:
 
 async def remove_app(login_id: str) -> None:
     """Ask for codes no more; passkeys stay. Raise NotFound."""
-    if not await _remove_app(login_id):
-        raise NotFound(_NOBODY)
+    await _REMOVE_APP.one(NotFound(_NOBODY), login=login_id)
     await notify.tell(login_id, "app_removed")
 
 
@@ -88,7 +87,7 @@ async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> 
         # Counted once the login is locked: they may just have joined another workspace.
         if not by_operator and await UserAccount.count().where(UserAccount.login_id == login_id) > 1:
             raise Conflict("They sign in to another workspace, too: an operator can do this, on the command line.")
-        await _remove_app(login_id)
+        await _REMOVE_APP.rows(login=login_id)
         await Passkey.delete().where(Passkey.user_id == login_id)
         await RecoveryCode.delete().where(RecoveryCode.user_id == login_id)
         await notify.tell(login_id, "second_factor_off")
@@ -128,7 +127,8 @@ async def redeem(ticket: str, code: str, address: str) -> str:
     if len(code) >= _CODE:
         right = await _recover(login_id, password_hash, workspaces, code, address)
     else:
-        step = _step_of(secret_box.get().open(sealed, _place(login_id)), code) if sealed else None
+        at = secret_box.place(Login.totp_secret, login_id)
+        step = _step_of(secret_box.get().open(sealed, at), code) if sealed else None
         before = Login.id == login_id, Login.password_hash == password_hash, Login.totp_secret == sealed
         use = Login.update({Login.totp_step: step}).where(*before, Login.totp_step < step).returning(Login.id)
         right = step is not None and bool(await use)
@@ -163,16 +163,6 @@ async def _locked(login_id: str) -> dict[str, Any] | None:
     """What refers to a login can be written meanwhile."""
     columns = Login.email, Login.password_hash
     return await Login.select(*columns).where(Login.id == login_id).lock_rows("NO KEY UPDATE").first()
-
-
-async def _remove_app(login_id: str) -> bool:
-    """Return whether there was one."""
-    app = Login.id == login_id, Login.totp_secret.is_not_null()
-    return bool(await Login.update({Login.totp_secret: None, Login.totp_step: None}).where(*app).returning(Login.id))
-
-
-def _place(login_id: str) -> str:
-    return secret_box.place(Login.totp_secret, login_id)
 
 
 def _step_of(secret: str, code: str) -> int | None:

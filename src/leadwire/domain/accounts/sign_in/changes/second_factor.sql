@@ -4,3 +4,6 @@ WHERE u.workspace_id = :workspace AND u.id = :user AND {has_factor} FOR NO KEY U
 
 -- stored
 SELECT password_hash, totp_secret, {workspaces}, email FROM login l WHERE id = :id
+
+-- remove_app
+UPDATE login SET totp_secret = NULL, totp_step = NULL WHERE id = :login AND totp_secret IS NOT NULL RETURNING id

@@ -21,6 +21,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person, has_role
 from leadwire.domain.accounts.table import UserSession
 from leadwire.infrastructure import clock, db, ids, settings, user_agents
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound
 
@@ -34,8 +35,8 @@ _ENDED: Final = "You have just been signed out. Sign in again."
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 
-_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _END_OF, _END_ALL, _KNOW, _LOCK = named(
-    __file__, "begin find other switch lives seen end_one end_of end_all know lock"
+_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _KNOW, _LOCK = named(
+    __file__, "begin find other switch lives seen end_one know lock"
 )
 
 
@@ -146,14 +147,14 @@ async def end(token: str | None) -> None:
         await UserSession.delete().where(UserSession.hash == keys.digest(token))
 
 
+@query()
 async def end_all(login_id: str, but: str | None = None) -> None:
     """End every session of a login, except the one with the id `but`."""
-    await _END_ALL.rows(login=login_id, but=but)
 
 
+@query()
 async def end_of(user_id: str) -> int:
     """End every session of whoever has an account, in other workspaces, too. Return how many."""
-    return len(await _END_OF.rows(user=user_id))
 
 
 async def end_one(person: Person, session_id: str) -> None:

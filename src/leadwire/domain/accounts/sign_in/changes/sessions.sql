@@ -38,11 +38,13 @@ DELETE FROM user_session WHERE id = :id AND user_id IN (SELECT id FROM user_acco
     AND (:only::text IS NULL OR user_id = :only) RETURNING id
 
 -- end_of
-DELETE FROM user_session s USING user_account u, user_account other
-WHERE u.id = :user AND other.login_id = u.login_id AND s.user_id = other.id RETURNING s.id
+WITH ended AS (
+    DELETE FROM user_session s USING user_account u, user_account other
+    WHERE u.id = :user_id AND other.login_id = u.login_id AND s.user_id = other.id RETURNING s.id)
+SELECT count(*) FROM ended
 
 -- end_all
-DELETE FROM user_session WHERE user_id IN (SELECT id FROM user_account WHERE login_id = :login)
+DELETE FROM user_session WHERE user_id IN (SELECT id FROM user_account WHERE login_id = :login_id)
     AND (:but::text IS NULL OR id <> :but)
 
 -- know: know a browser from now on, if it is new: it and the 19 before it

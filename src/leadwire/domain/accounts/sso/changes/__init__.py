@@ -9,6 +9,7 @@ from piccolo.columns.combination import Where
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.changes.workspaces import locked
 from leadwire.domain.accounts.domains.reads import counting
 from leadwire.domain.accounts.schema import ROLES, Person, Role
 from leadwire.domain.accounts.sign_in.changes import sessions
@@ -114,7 +115,8 @@ async def remove(workspace: str, provider_id: str) -> str:
     async with db.transaction():
         provider = await reads.one(provider_id, workspace)
         await IdentityProvider.delete().where(*_is(workspace, provider_id))  # first, as `sign_in` takes its locks
-        if await _locked(workspace) and not any(provider.client_secret for provider in await reads.listed(workspace)):
+        enforced = (await locked(workspace))["sso_enforced"]
+        if enforced and not any(provider.client_secret for provider in await reads.listed(workspace)):
             raise Conflict("Nobody could sign in any more: allow passwords first.")
     return provider.name
 
@@ -125,7 +127,7 @@ async def enforce(workspace: str, me: Person) -> None:
     Raise Conflict without an emergency account, or when `me` would be out.
     """
     async with db.transaction():
-        await _locked(workspace)
+        await locked(workspace)
         if not await _COUNT_BREAK_GLASS.value(workspace=workspace):
             raise Conflict("Choose an emergency account first: the provider may fail one day.")
         if me.provider is None or not await sessions.is_active(me):
@@ -136,7 +138,7 @@ async def enforce(workspace: str, me: Person) -> None:
 async def allow_passwords(workspace: str, *, by_operator: bool = False) -> bool:
     """Undo `enforce`. Return False when it was not enforced. Raise NotFound."""
     async with db.transaction():
-        enforced = await _locked(workspace)
+        enforced: bool = (await locked(workspace))["sso_enforced"]
         await Workspace.update({Workspace.sso_enforced: False}).where(Workspace.id == workspace)
         if enforced and by_operator:
             await audit.record(workspace, "operator", audit.Entry("sso.passwords_allowed", workspace))
@@ -146,7 +148,7 @@ async def allow_passwords(workspace: str, *, by_operator: bool = False) -> bool:
 async def set_break_glass(workspace: str, user_id: str, *, on: bool) -> str:
     """Make an admin who has a password an emergency account, or not. Return their address. Raise NotFound, Conflict."""
     async with db.transaction():
-        enforced = await _locked(workspace)
+        enforced = (await locked(workspace))["sso_enforced"]
         missing = NotFound("There is no such admin with a password.")
         email: str = (await _SET_BREAK_GLASS.one(missing, workspace=workspace, id=user_id, on=on))["email_address"]
         if enforced and not await _COUNT_BREAK_GLASS.value(workspace=workspace):
@@ -156,15 +158,6 @@ async def set_break_glass(workspace: str, user_id: str, *, on: bool) -> str:
 
 def _is(workspace: str, provider_id: str) -> tuple[Where, Where]:
     return IdentityProvider.workspace_id == workspace, IdentityProvider.id == provider_id
-
-
-async def _locked(workspace: str) -> bool:
-    """Whether single sign-on is enforced. Changes of this come one after the other. Raise NotFound."""
-    rows = Workspace.select(Workspace.sso_enforced).where(Workspace.id == workspace)
-    row = await rows.lock_rows("NO KEY UPDATE").first()
-    if row is None:
-        raise NotFound(f"There is no workspace {workspace}.")
-    return bool(row["sso_enforced"])
 
 
 def _text(name: str, text: str) -> str:

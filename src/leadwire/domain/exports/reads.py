@@ -1,6 +1,6 @@
 """Exports, and their rows, read some hundreds at a time from where a download is to begin."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -29,7 +29,8 @@ _FIRST: Final[dict[str, Any]] = {
 }  # fmt: skip
 # Some messages after a place, by the index of the conversations' creation; those of a conversation are looked up.
 _PAGE: Final = f"""
-SELECT m.id, c.id, c.bot_id, m.role, m.content, m.created_at, m.seq, c.created_at
+SELECT m.id, c.id AS conversation_id, c.bot_id, m.role, m.content, m.created_at, m.seq,
+    c.created_at AS conversation_created_at
 FROM (SELECT id, bot_id, created_at {{source}}
     AND (created_at, id) >= (:after_conversation_created_at::timestamptz, :after_conversation_id::text)) c
 CROSS JOIN LATERAL (SELECT * FROM message WHERE message.conversation_id = c.id
@@ -85,7 +86,7 @@ async def stored(workspace: str, export_id: str) -> StoredExport:
 def _key(kind: Kind, query: str) -> list[str]:
     """The members of a row that say where it is."""
     if kind == "messages":
-        return ["conversation_created_at", "conversation_id", "seq"]
+        return list(_KEY)
     if kind == "events":
         return ["id"]
     return ["updated_at" if any(f"{name}=" in query for name in UPDATED) else "created_at", "id"]
@@ -99,7 +100,8 @@ def rows(workspace: str, job: StoredExport, query: Any, after: str) -> AsyncIter
     query = structs.replace(query, until=min(query.until or job.created_at, job.created_at))
     if job.export.type == "messages":
         return _messages(workspace, query, after, job.created_at)
-    return _WALKS[job.export.type](workspace, query, after)
+    walk = leads.export if job.export.type == "leads" else conversations.export
+    return walk(workspace, query, after)
 
 
 async def _messages(
@@ -113,20 +115,9 @@ async def _messages(
     statement = sql(_PAGE.format(source=conversations.source(used)))
     values = {"workspace": workspace, "exported_at": exported_at, **used}
     while True:
-        messages = [ExportedMessage(*clock.texts(row)) for row in await statement.rows(**values, **cursor)]
-        if messages:
-            yield messages
-        if len(messages) < _AT_ONCE:
+        page = await statement.rows(**values, **cursor)
+        if page:
+            yield [ExportedMessage(*clock.texts(row)) for row in page]
+        if len(page) < _AT_ONCE:
             return
-        last = messages[-1]
-        cursor = {
-            "after_conversation_created_at": clock.parse(last.conversation_created_at),
-            "after_conversation_id": last.conversation_id,
-            "after_seq": last.seq,
-        }
-
-
-_WALKS: Final[dict[Kind, Callable[..., AsyncIterator[Sequence[Struct]]]]] = {
-    "leads": leads.export,
-    "conversations": conversations.export,
-}
+        cursor = {f"after_{name}": page[-1][name] for name in _KEY}

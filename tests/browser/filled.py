@@ -16,7 +16,7 @@ from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import LeadPatch, Source
 from leadwire.domain.mail import changes as mail
-from leadwire.domain.notices import links
+from leadwire.domain.notices import reads
 from leadwire.domain.webhooks import certificates, changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -71,7 +71,7 @@ async def fill(workspace: str, redis: object) -> dict[str, str]:
         "job_id": job, "bulk_id": bulk, "provider_id": provider, "token": token,
         "mail_id": await db.value("SELECT id FROM mail"),
         "secret": mailbox.path().rpartition("/")[2],
-        "unsubscribe": links.path(workspace, "user_x", "waiting"),
+        "unsubscribe": reads.stop_path(workspace, "user_x", "waiting"),
     }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from leadwire.domain.notices import links
+from leadwire.domain.notices import reads
 from leadwire.infrastructure import db
 from tests.browser.conftest import visiting
 from tests.mailing import mails
@@ -44,7 +44,7 @@ async def test_people_choose_and_a_link_in_a_mail_ends_a_kind(browser, page, doo
     user = await db.value("SELECT id FROM user_account")
     async with visiting(browser) as mail_reader:
         shown = await mail_reader.page()
-        await shown.goto(door + links.path(workspace, user, "waiting"))
+        await shown.goto(door + reads.stop_path(workspace, user, "waiting"))
         await shown.get_by_role("button", name="Unsubscribe").click()
         await expect(shown.get_by_text("You will get no more mails about waiting visitors.")).to_be_visible()
         assert mail_reader.complaints == []

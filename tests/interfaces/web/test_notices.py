@@ -7,7 +7,7 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
-from leadwire.domain.notices import links
+from leadwire.domain.notices import reads
 from leadwire.infrastructure import db, secret_box
 from tests import make
 from tests.interfaces.web.conftest import signed_in
@@ -82,7 +82,7 @@ async def test_where_no_mail_is_sent_none_is_offered(admin, monkeypatch):
 
 async def test_a_link_in_a_mail_asks_and_its_button_ends_one_kind(admin, stranger, workspace):
     user = await user_of("ada@example.org")
-    link = links.path(workspace, user, "endpoints")
+    link = reads.stop_path(workspace, user, "endpoints")
     page = await stranger.open(link)  # as a program does that checks links
     assert "They are about webhook endpoints." in page
     assert await chosen(user) is None
@@ -97,7 +97,7 @@ async def test_a_link_in_a_mail_asks_and_its_button_ends_one_kind(admin, strange
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
 async def test_one_click_of_a_mail_program_needs_no_session_and_may_come_again(anonymous, admin, workspace, kind):
     user = await user_of("ada@example.org")
-    link = links.path(workspace, user, "dead_letters")
+    link = reads.stop_path(workspace, user, "dead_letters")
     headers = {"content-type": kind} if kind else {}
     for _ in range(2):
         assert (await anonymous.post(link, content=ONE_CLICK, headers=headers)).status_code == 200
@@ -106,7 +106,7 @@ async def test_one_click_of_a_mail_program_needs_no_session_and_may_come_again(a
 
 async def test_another_site_cannot_press_it(anonymous, admin, workspace):
     user = await user_of("ada@example.org")
-    link = links.path(workspace, user, "endpoints")
+    link = reads.stop_path(workspace, user, "endpoints")
     for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}):
         assert (await anonymous.post(link, content=ONE_CLICK, headers=headers)).status_code == 403
     assert await chosen(user) is None
@@ -114,7 +114,7 @@ async def test_another_site_cannot_press_it(anonymous, admin, workspace):
 
 async def test_a_link_that_we_did_not_make_does_nothing(anonymous, admin, workspace):
     user = await user_of("ada@example.org")
-    good = links.path(workspace, user, "endpoints").removeprefix("/unsubscribe/")
+    good = reads.stop_path(workspace, user, "endpoints").removeprefix("/unsubscribe/")
     sealed = base64.urlsafe_b64decode(good + "=" * (-len(good) % 4))
     forged = [bytes([*sealed[:at], sealed[at] ^ 1, *sealed[at + 1 :]]) for at in (0, 5, 20, len(sealed) - 1)]
     box = secret_box.get()
@@ -135,7 +135,7 @@ async def test_a_link_of_another_workspace_or_of_somebody_who_left_tells_and_doe
 ):
     grace = await user_of("grace@example.org")
     other = await accounts.create_workspace("Other")
-    foreign, gone = links.path(other, grace, "waiting"), links.path(workspace, grace, "waiting")
+    foreign, gone = reads.stop_path(other, grace, "waiting"), reads.stop_path(workspace, grace, "waiting")
     answers = [await anonymous.post(foreign, content=ONE_CLICK)]
     assert await chosen(grace) is None
     await team.remove_user(workspace, grace)

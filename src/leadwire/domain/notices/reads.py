@@ -3,6 +3,7 @@
 What is looked for over all workspaces is behind an index that holds only endpoints in trouble and visitors who wait.
 """
 
+import base64
 from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
@@ -13,10 +14,12 @@ from leadwire.domain.conversations.schema import ConversationDetail, Conversatio
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices.schema import OFFERS, Address, Kind, Offer, by_default
 from leadwire.domain.notices.table import NoticeChoice
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import clock, db, ids, secret_box
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.errors import NotFound, OperatorError
 
+_STOP: Final = "unsubscribe"  # the purpose of a link that stops mails: nothing else that is sealed is taken for one
 TRANSCRIPT: Final = "transcript"
 """The purpose of a link to what was said."""
 _WHO: Final = {"bot": "Assistant", "agent": "Team", "user": "You"}
@@ -34,6 +37,25 @@ async def shown(me: Person) -> list[tuple[Offer, bool]]:
     row = await NoticeChoice.select(NoticeChoice.kinds).where(*own).first()
     kinds = row["kinds"] if row else by_default(me.role)
     return [(offer, offer.kind in kinds) for offer in OFFERS.values() if me.role in offer.roles]
+
+
+def stop_path(workspace: str, user_id: str, kind: Kind) -> str:
+    """Where somebody stops one kind of notice: without a sign-in, and nobody else can make such a link."""
+    sealed = secret_box.get().seal(f"{_STOP} {workspace} {user_id} {kind}")
+    return f"/unsubscribe/{base64.urlsafe_b64encode(sealed).decode().rstrip('=')}"
+
+
+def stopped_by(token: str) -> tuple[str, str, Kind]:
+    """The workspace, the person and the kind that a link is about. Raise NotFound for one that we did not make."""
+    try:
+        sealed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        purpose, workspace, user_id, kind = secret_box.get().open(sealed).split(" ")
+    except (ValueError, OperatorError):
+        purpose = kind = ""
+    for offer in OFFERS:
+        if (purpose, kind) == (_STOP, offer):
+            return workspace, user_id, offer
+    raise NotFound("This link is not complete, or too old. Choose your mails under Your account.")
 
 
 @query()

@@ -11,7 +11,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.mail import changes as mail
-from leadwire.domain.notices import events, links, reads, texts
+from leadwire.domain.notices import events, reads, texts
 from leadwire.domain.notices.changes import addresses
 from leadwire.domain.notices.schema import MENTIONS, OFFERS, Kind, by_default
 from leadwire.infrastructure import db
@@ -103,7 +103,7 @@ async def _write(workspace: str, kind: Kind, people: Iterable[db.Row], values: t
     """Write a mail of this kind to each of them. Return how many."""
     sent = 0
     for user_id, email, name in people:
-        told, stop = values | {"workspace": name}, links.path(workspace, user_id, kind)
+        told, stop = values | {"workspace": name}, reads.stop_path(workspace, user_id, kind)
         with contextlib.suppress(Invalid):  # an address from before they were checked: the others are told
             sent += await mail.queue(workspace, kind, email, told, user_id=user_id, unsubscribe=stop)
     return sent

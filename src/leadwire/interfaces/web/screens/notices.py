@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from leadwire.domain.notices import changes, links, reads
+from leadwire.domain.notices import changes, reads
 from leadwire.domain.notices.changes import addresses, transcript
 from leadwire.domain.notices.schema import OFFERS, SERVICES, TO_ADDRESSES
 from leadwire.infrastructure.errors import Forbidden
@@ -62,7 +62,7 @@ async def remove(context: PageContext, address_id: str) -> str:
 @open_page(_PATH)
 async def unsubscribe(visit: Visit) -> PageResponse:
     """Asks, because programs that check links open them: only a POST changes something."""
-    *_, kind = links.opened(visit.token)
+    *_, kind = reads.stopped_by(visit.token)
     return visit.render("public/unsubscribe.html", title=OFFERS[kind].title, done=False)
 
 
@@ -71,7 +71,7 @@ async def unsubscribed(request: Asked) -> PageResponse:
     """The button, and the one click of RFC 8058: the link says it all, so the body is not read."""
     if not security.same_origin(request.headers):
         raise Forbidden("This request came from another site.")
-    workspace, user_id, kind = links.opened(request.path_params["token"])
+    workspace, user_id, kind = reads.stopped_by(request.path_params["token"])
     await changes.unsubscribe(workspace, user_id, kind)
     return render_page(request, "public/unsubscribe.html", {"title": OFFERS[kind].title, "done": True})
 

@@ -4,9 +4,10 @@ Kinds come one after the other, and rows in the order of their key. A page of ro
 tables have lines, and which columns are left out, each table declares.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from piccolo.table import Table
@@ -65,15 +66,15 @@ async def write(workspace: str, path: Path) -> None:
 
     Raise OperatorError when the file is there already, or cannot be written.
     """
-    try:
+    with _writing(path):
         file = path.open("xb")
-    except OSError as error:
-        raise _unwritable(path, error) from error
     with file:
         async with db.transaction():
             await audit.record(workspace, "operator", audit.Entry("workspace.exported", workspace))
         async for some in lines(workspace):
-            _append(file, some)
+            with _writing(path):
+                file.write(some)
+                file.flush()
 
 
 async def lines(workspace: str) -> AsyncIterator[bytes]:
@@ -92,16 +93,12 @@ def _line(kind: str, data: dict[str, Any]) -> bytes:
     return msgspec.json.encode({"kind": kind, "data": data}) + b"\n"
 
 
-def _append(file: IO[bytes], some: bytes) -> None:
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        file.write(some)
-        file.flush()
+        yield
     except OSError as error:
-        raise _unwritable(file.name, error) from error
-
-
-def _unwritable(path: Path | str, error: OSError) -> OperatorError:
-    return OperatorError(f"{path} cannot be written: {error.strerror}")
+        raise OperatorError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _type(table: type[Table], name: str) -> str:

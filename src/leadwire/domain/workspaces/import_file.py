@@ -132,10 +132,8 @@ async def _insert(table: type[Table], rows: Sequence[Line], workspace: str) -> N
     computed = declaration(table).made
     rows = [_row(table, row) for row in rows]
     target = DeliveryResult if table is EveryDelivery else table
-    name, columns = (
-        target._meta.tablename,
-        {column._meta.name: column._meta.db_column_name for column in target._meta.columns},
-    )
+    name = declared.name(target)
+    columns = {column._meta.name: column._meta.db_column_name for column in target._meta.columns}
     if "workspace_id" in columns:
         rows = [row | {"workspace_id": workspace} for row in rows]
     rows = [{columns[key]: value for key, value in row.items() if key in columns} for row in rows]

@@ -9,11 +9,11 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from leadwire.domain.accounts.reads import why_closed
+from leadwire.domain.accounts.reads import locked, why_closed
 from leadwire.domain.accounts.schema import Quota
 from leadwire.infrastructure import db, settings
-from leadwire.infrastructure.db.statements import Statement, named
-from leadwire.infrastructure.errors import Conflict, NotFound, QuotaExceeded
+from leadwire.infrastructure.db.statements import Statement
+from leadwire.infrastructure.errors import Conflict, QuotaExceeded
 
 _THINGS: Final[dict[Quota, str]] = {
     "endpoints": "webhook endpoints",
@@ -26,7 +26,6 @@ _THINGS: Final[dict[Quota, str]] = {
     "api_keys": "API keys in use",
     "requests": "requests a minute with each API key",
 }
-(_LOCK,) = named(__file__, "lock")
 
 
 async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -> None:
@@ -61,10 +60,10 @@ def default(quota: Quota) -> int:
 async def _locked(workspace: str) -> msgspec.Raw:
     if not db.in_transaction():
         raise RuntimeError("counted outside the transaction of the change")
-    suspended_at, stored = await _LOCK.one(NotFound("There is no such workspace."), workspace=workspace)
-    if suspended_at:
+    row = await locked(workspace)
+    if row["suspended_at"]:
         raise await why_closed(workspace)
-    return cast(msgspec.Raw, stored)
+    return cast(msgspec.Raw, row["quotas"])
 
 
 def own_quotas(stored: msgspec.Raw) -> dict[Quota, int]:

@@ -25,6 +25,13 @@ async def suspended(workspaces: Collection[str]) -> set[str]:
     """Those of some workspaces that are suspended, or are being deleted."""
 
 
+@query("There is no workspace {workspace}.")
+async def locked(workspace: str) -> db.Row:
+    """The row of a workspace. Until the open transaction ends, additions to it (see `quotas`) and other changes of it
+    wait. Raise NotFound.
+    """
+
+
 async def why_closed(workspace: str, suspended: type[DomainError] = WorkspaceSuspended) -> DomainError:
     """Return the error for a request to a workspace that is closed: it comes here, has gone, or is suspended."""
     move_id, moved_to = await _MOVE.row(workspace=workspace) or (None, None)

@@ -61,5 +61,10 @@ FROM user_account u JOIN login l ON l.id = u.login_id WHERE workspace_id = :work
 -- move: where a workspace has gone, or that it comes here
 SELECT move_id, moved_to FROM workspace WHERE id = :workspace
 
+-- locked
+-- Not FOR UPDATE: rows that refer to the workspace can still be written.
+SELECT name, networks, quotas, suspended_at, deletion_began_at, move_id, sso_enforced FROM workspace
+WHERE id = :workspace FOR NO KEY UPDATE
+
 -- suspended
 SELECT id FROM workspace WHERE id = ANY(:workspaces::text[]) AND suspended_at IS NOT NULL

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from leadwire.domain.accounts import networks as allow_lists
-from leadwire.domain.accounts import quotas
+from leadwire.domain.accounts import quotas, reads
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Quota
 from leadwire.domain.accounts.table import Workspace
@@ -26,7 +26,7 @@ async def set_suspended(workspace: str, *, suspended: bool) -> bool:
     Raise NotFound; Conflict to resume one that is being deleted.
     """
     async with db.transaction():
-        row = await locked(workspace)
+        row = await reads.locked(workspace)
         if row["move_id"]:
             raise Conflict(_MOVING)
         if row["deletion_began_at"] and not suspended:
@@ -46,7 +46,7 @@ async def set_quota(workspace: str, quota: Quota, most: int | None) -> None:
     if most is not None and not least <= most <= 2**31 - 1:
         raise Invalid(f"A quota of {quota} is a number from {least} to 2,147,483,647.")
     async with db.transaction():
-        own = quotas.own_quotas((await locked(workspace))["quotas"])
+        own = quotas.own_quotas((await reads.locked(workspace))["quotas"])
         before = own.pop(quota, quotas.default(quota))
         if most is not None:
             own[quota] = most
@@ -74,7 +74,7 @@ async def set_networks(workspace: str, networks: Sequence[str], present: str, sa
         message = f"Your own address, {present}, is not among these: you would lock yourself out."
         raise invalid_field("/networks", "locked_out", message)
     async with db.transaction():
-        preconditions.check(saw, (await locked(workspace))["networks"])
+        preconditions.check(saw, (await reads.locked(workspace))["networks"])
         await Workspace.update({Workspace.networks: allowed}).where(Workspace.id == workspace)
     return allowed
 
@@ -82,7 +82,7 @@ async def set_networks(workspace: str, networks: Sequence[str], present: str, sa
 async def clear_networks(workspace: str) -> None:
     """Let people use the web area from anywhere: for whoever has locked themselves out. Raise NotFound."""
     async with db.transaction():
-        before = (await locked(workspace))["networks"]
+        before = (await reads.locked(workspace))["networks"]
         await Workspace.update({Workspace.networks: []}).where(Workspace.id == workspace)
         detail = f"networks: {' '.join(before) or 'any'} -> any"
         await audit.record(workspace, "operator", audit.Entry("workspace.networks_changed", workspace, detail))
@@ -91,7 +91,7 @@ async def clear_networks(workspace: str) -> None:
 async def begin_deletion(workspace: str) -> None:
     """Suspend a workspace for good. Begun before, nothing changes. Raise NotFound; Conflict for one that comes here."""
     async with db.transaction():
-        row = await locked(workspace)
+        row = await reads.locked(workspace)
         if row["deletion_began_at"]:
             return
         if row["move_id"]:
@@ -151,11 +151,6 @@ async def leave(workspace: str, move_id: str, address: str) -> None:
 async def finish_deletion(workspace: str) -> None:
     """Delete the row of a workspace, of which there is nothing else any more. Raise NotFound."""
     async with db.transaction():
-        name = (await locked(workspace))["name"]
+        name = (await reads.locked(workspace))["name"]
         await Workspace.delete().where(Workspace.id == workspace)
         await audit.record(None, "operator", audit.Entry("workspace.deleted", workspace, name))
-
-
-@query("There is no workspace {workspace}.")
-async def locked(workspace: str) -> db.Row:
-    """The row of a workspace; additions and other changes of it wait, see `quotas.check`. Raise NotFound."""

@@ -25,7 +25,3 @@ WITH unchained AS (DELETE FROM audit_entry WHERE workspace_id = :workspace AND n
 UPDATE workspace SET move_id = :move_id, moved_to = :address, suspended_at = coalesce(suspended_at, now()),
     deletion_began_at = now()
 WHERE id = :workspace AND deletion_began_at IS NULL RETURNING name
-
--- locked
-SELECT name, networks, quotas, suspended_at, deletion_began_at, move_id, sso_enforced FROM workspace
-WHERE id = :workspace FOR NO KEY UPDATE

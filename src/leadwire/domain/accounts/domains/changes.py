@@ -24,7 +24,7 @@ _PUBLIC_MAIL: Final = frozenset((
     "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "yahoo.com", "icloud.com",
     "me.com", "aol.com", "gmx.de", "gmx.net", "gmx.com", "web.de", "proton.me", "protonmail.com", "mail.com",
 ))  # fmt: skip
-_COUNT, _LOCK, _RELIES, _ADD = named(__file__, "count lock relies add")
+_COUNT, _LOCK, _RELIES, _ADD, _REMOVE = named(__file__, "count lock relies add remove")
 _CHANGED: Final = "proven_at missing_since taken_over_until checked_at fault"
 
 
@@ -82,11 +82,8 @@ async def check(workspace: str, domain_id: str, actor: str) -> Domain:
 async def remove(workspace: str, domain_id: str) -> str:
     """Remove a domain. Return its name. Raise NotFound; Conflict while a provider relies on it."""
     async with db.transaction():
-        domain = EmailDomain.workspace_id == workspace, EmailDomain.id == domain_id
-        rows = await EmailDomain.delete().where(*domain).returning(EmailDomain.domain)
-        if not rows:
-            raise NotFound("There is no such domain.")
-        name = str(rows[0]["domain"])
+        missing = NotFound("There is no such domain.")
+        name: str = (await _REMOVE.one(missing, workspace=workspace, id=domain_id))["domain"]
         if provider := await _RELIES.value(workspace=workspace, domain=name):
             raise Conflict(f"{provider} relies on {name}: take it out there first.")
     return name

@@ -40,7 +40,7 @@ _VERIFIED: Final = AuthenticatorSelectionCriteria(
     resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
 )
 _MALFORMED: Final = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-_FIND, _USE = named(__file__, "find use")
+_FIND, _USE, _REMOVE = named(__file__, "find use remove")
 _ADD: Final = insert(*Passkey.all_columns(), end="ON CONFLICT (credential_id) DO NOTHING RETURNING id")
 
 
@@ -174,11 +174,7 @@ async def owner(answer: Answer) -> str:
 
 async def remove(login_id: str, passkey_id: str) -> str:
     """Remove a passkey of a login. Return its name. Raise NotFound."""
-    passkey = Passkey.user_id == login_id, Passkey.id == passkey_id
-    rows = await Passkey.delete().where(*passkey).returning(Passkey.name)
-    if not rows:
-        raise NotFound("There is no such passkey.")
-    name = str(rows[0]["name"])
+    name: str = (await _REMOVE.one(NotFound("There is no such passkey."), login=login_id, id=passkey_id))["name"]
     await notify.tell(login_id, "passkey_removed", name=name)
     return name
 

@@ -7,3 +7,6 @@ FROM passkey p JOIN login l ON l.id = p.user_id WHERE p.credential_id = :credent
 UPDATE passkey SET sign_count = :count, backed_up = :backed_up, last_used_at = :at
 WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :at)
     AND (sign_count < :count OR sign_count = 0 AND :count = 0) RETURNING id
+
+-- remove
+DELETE FROM passkey WHERE user_id = :login AND id = :id RETURNING name

@@ -9,8 +9,8 @@ from piccolo.columns.combination import Where
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.changes.workspaces import locked
 from leadwire.domain.accounts.domains.reads import counting
+from leadwire.domain.accounts.reads import locked
 from leadwire.domain.accounts.schema import ROLES, Person, Role
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sso import reads

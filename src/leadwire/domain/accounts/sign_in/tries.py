@@ -13,10 +13,9 @@ a process has gathered when it is killed is in its log only.
 import asyncio
 import contextvars
 import ipaddress
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
-
-from msgspec import Struct
 
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.infrastructure import db, telemetry
@@ -39,19 +38,11 @@ _REFUSAL: Final = (
     "Too many tries. Wait a few minutes, or use a passkey or a browser in which you have signed in before."
 )
 _EVERY: Final = 5.0  # seconds
+_NETWORKS: Final = 100  # that are told apart
 
 
-class _Tries(Struct):
-    """Tries that failed alike."""
-
-    workspace: str
-    email: str
-    why: str
-    addresses: set[str]
-    count: int = 0
-
-
-_failed: dict[tuple[str, str, str], _Tries] = {}
+# Tries that failed alike, by workspace, e-mail address and what was wrong: how many from each network.
+_failed: dict[tuple[str, str, str], Counter[str]] = {}
 _writing: set["asyncio.Task[None]"] = set()
 
 
@@ -90,10 +81,8 @@ def failed(workspaces: Iterable[str], email: str, why: str, address: str) -> Non
     if len(concerned) == 1:
         telemetry.set_workspace(*concerned)
     for workspace in concerned:
-        tries = _failed.setdefault((workspace, email, why), _Tries(workspace, email, why, set()))
-        tries.count += 1
-        if len(tries.addresses) < 100:
-            tries.addresses.add(address)
+        tries = _failed.setdefault((workspace, email, why), Counter())
+        tries[address if len(tries) < _NETWORKS else min(tries)] += 1
     if all(task.done() for task in _writing):  # outside of this request, and of any transaction of it
         task = asyncio.get_running_loop().create_task(_write_later(), context=contextvars.Context())
         _writing.add(task)
@@ -104,18 +93,17 @@ async def write() -> None:
     """Write what is counted so far. Raise what the database raises; what was not written stays counted."""
     while _failed:
         key = next(iter(_failed))
-        tries = _failed.pop(key)  # what is taken here is written by nobody else meanwhile
-        many = f", {tries.count} tries" if tries.count > 1 else ""
-        others = f" from {len(tries.addresses)} networks" if len(tries.addresses) > 1 else ""
-        entry = audit.Entry(FAILED, tries.email, f"{tries.why}{many}{others}")
+        (workspace, email, why), tries = key, _failed.pop(key)  # so nobody else writes them meanwhile
+        many = f", {tries.total()} tries" if tries.total() > 1 else ""
+        others = f" from {len(tries)} networks" if len(tries) > 1 else ""
+        entry = audit.Entry(FAILED, email, f"{why}{many}{others}")
         try:
             async with db.transaction():
-                await audit.record(tries.workspace, "unknown", entry, min(tries.addresses))
+                await audit.record(workspace, "unknown", entry, min(tries))
         except db.Orphaned:  # the workspace has been deleted
             continue
         except BaseException:
-            again = _failed.setdefault(key, tries)
-            again.count += tries.count if again is not tries else 0
+            _failed.setdefault(key, Counter()).update(tries)
             raise
 
 

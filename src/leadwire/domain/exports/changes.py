@@ -8,13 +8,14 @@ from leadwire.domain.exports import reads
 from leadwire.domain.exports.schema import Export, ExportCanceled, Format, Kind, TooManyExports
 from leadwire.domain.exports.table import ExportJob
 from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import columns, insert, named
 
 MOST_OPEN: Final = 20
 """Exports of a workspace that are neither completed nor canceled nor expired."""
 LASTS: Final = timedelta(hours=24)
 
-_COUNT, _NOTE = named(__file__, "count note")
+_COUNT, _CANCEL = named(__file__, "count cancel")
 _ADD: Final = insert(*columns(ExportJob, "id workspace_id kind format query created_at expires_at"))
 
 
@@ -32,13 +33,10 @@ async def create(workspace: str, kind: Kind, form: Format, query: str) -> Export
 
 async def cancel(workspace: str, export_id: str) -> Export:
     """End an export, and its downloads with it; to cancel it twice is fine. Raise NotFound."""
-    await reads.stored(workspace, export_id)
-    await ExportJob.update({ExportJob.canceled_at: clock.now()}).where(
-        ExportJob.workspace_id == workspace, ExportJob.id == export_id, ExportJob.canceled_at.is_null()
-    )
+    await _CANCEL.rows(workspace=workspace, id=export_id, now=clock.now())
     return (await reads.stored(workspace, export_id)).export
 
 
+@query(ExportCanceled)
 async def note(workspace: str, export_id: str, sent: int, *, ended: bool) -> None:
     """Count rows that were sent. Raise ExportCanceled when it was canceled meanwhile, or expired before its end."""
-    await _NOTE.one(ExportCanceled(), workspace=workspace, id=export_id, sent=sent, ended=ended, now=clock.now())

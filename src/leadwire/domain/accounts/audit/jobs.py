@@ -83,7 +83,8 @@ async def drop(job: Claimed) -> Again | None:
             weights = [weight(row) for row in rows if row["in_count"]]
             taken = {"entries": -len(weights), "digests": Decimal(-sum(weights))}
             await _COUNT.rows(id=ids.new("aud"), workspace_id=last["workspace_id"], **taken)
-            await _write(structs.replace(seal, dropped=last["number"], dropped_hash=last["hash"]))
+            seal = structs.replace(seal, dropped=last["number"], dropped_hash=last["hash"])
+            await _SEAL.rows(chain=seal.chain, sealed=sealed(seal))
     return Again() if len(rows) == BATCH else None
 
 
@@ -117,7 +118,7 @@ async def _chain(rows: list[db.Row], seal: Seal) -> None:
         seal = structs.replace(seal, last=entry.number, last_hash=digest(seal.last_hash, entry))
         numbered.append((row["id"], seal.last, seal.last_hash))
     await _CHAIN.rows(**lists("ids numbers hashes", numbered))
-    await _write(seal)
+    await _SEAL.rows(chain=chain, sealed=sealed(seal))
     if chain != INSTALLATION and await endpoints.subscribed(events.KIND, {chain}):
         for row, (_, number, hashed) in zip(rows, numbered, strict=True):
             await events.recorded(chain, chained({**row, "number": number, "hash": hashed})).record()
@@ -134,7 +135,3 @@ async def _seal(chain: str) -> Seal:
     stored, highest = row or (None, None)
     seal = unsealed(chain, stored) if stored else Seal(chain)
     return structs.replace(seal, last=max(seal.last, highest or 0))
-
-
-async def _write(seal: Seal) -> None:
-    await _SEAL.rows(chain=seal.chain, sealed=sealed(seal))

@@ -78,7 +78,7 @@ async def join(token: str, login_id: str, address: str) -> str:
 
     Runs in the open transaction. Raise NotFound, Conflict, QuotaExceeded.
     """
-    login = await Login.select(Login.email).where(Login.id == login_id).lock_rows("NO KEY UPDATE").first()
+    login = await reads.locked_login(login_id)
     if login is None:
         raise NotFound("This account has just been removed.")
     email = login["email"]

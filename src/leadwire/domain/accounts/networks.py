@@ -7,11 +7,11 @@ from ipaddress import ip_network
 from typing import Final
 
 from leadwire.delivery.transport import addresses
-from leadwire.delivery.transport.addresses import Network
 from leadwire.infrastructure.errors import FieldError, Invalid
 
 _MOST: Final = 50
 _BETWEEN: Final = re.compile(r"[\s,;]+")
+_parsed: Final = functools.lru_cache(1024)(addresses.networks)
 
 
 def split(text: str) -> list[str]:
@@ -39,7 +39,7 @@ def checked(texts: Iterable[str]) -> list[str]:
 
 def allow(address: str, networks: Sequence[str]) -> bool:
     """Whether networks as `checked` returned them have an address; without any, every address."""
-    return not networks or addresses.inside(address, parsed(tuple(networks)))
+    return not networks or addresses.inside(address, _parsed(tuple(networks)))
 
 
 def overlap(seen: str, networks: Sequence[str]) -> bool:
@@ -50,10 +50,4 @@ def overlap(seen: str, networks: Sequence[str]) -> bool:
         around = ip_network(seen)
     except ValueError:  # unknown
         return False
-    return any(around.version == network.version and around.overlaps(network) for network in parsed(tuple(networks)))
-
-
-@functools.lru_cache(1024)
-def parsed(networks: tuple[str, ...]) -> tuple[Network, ...]:
-    """The same as objects."""
-    return addresses.networks(networks)
+    return any(around.version == network.version and around.overlaps(network) for network in _parsed(tuple(networks)))

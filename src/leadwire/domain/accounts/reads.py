@@ -32,6 +32,11 @@ async def locked(workspace: str) -> db.Row:
     """
 
 
+@query()
+async def locked_login(login_id: str) -> db.Row | None:
+    """The `email` and `password_hash` of a login. Until the open transaction ends, other changes of it wait."""
+
+
 async def why_closed(workspace: str, suspended: type[DomainError] = WorkspaceSuspended) -> DomainError:
     """Return the error for a request to a workspace that is closed: it comes here, has gone, or is suspended."""
     move_id, moved_to = await _MOVE.row(workspace=workspace) or (None, None)

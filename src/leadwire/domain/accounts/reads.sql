@@ -66,5 +66,9 @@ SELECT move_id, moved_to FROM workspace WHERE id = :workspace
 SELECT name, networks, quotas, suspended_at, deletion_began_at, move_id, sso_enforced FROM workspace
 WHERE id = :workspace FOR NO KEY UPDATE
 
+-- locked_login
+-- What refers to it can be written meanwhile.
+SELECT email, password_hash FROM login WHERE id = :login_id FOR NO KEY UPDATE
+
 -- suspended
 SELECT id FROM workspace WHERE id = ANY(:workspaces::text[]) AND suspended_at IS NOT NULL

@@ -186,10 +186,8 @@ class UserListed(Struct, frozen=True):
         return self.name or self.email
 
 
-class WorkspaceListed(Struct, frozen=True):
+class WorkspaceListed(Workspace, frozen=True):
     """A workspace in a list."""
 
-    id: str
-    name: str
     state: Literal["active", "suspended", "being deleted", "moving", "moved"]
     created_at: str

@@ -20,7 +20,6 @@ from leadwire.infrastructure.http_client import httpx
 T = TypeVar("T")
 
 _LARGEST: Final = 65_536  # bytes: where the guard cuts an answer off
-_OK: Final = 200
 _HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "Leadwire"}
 _HOLDS: Final = 600.0  # seconds that what a provider publishes is used
 _AGAIN: Final = 60.0  # seconds until its keys are fetched once more for one that is not among them
@@ -115,7 +114,7 @@ def vetted(url: str) -> str:
 async def fetch(url: str, model: type[T], form: dict[str, str] | None = None, **headers: str) -> T:
     """The JSON at an address, or that a form is answered with. Raise SignOnRefused."""
     status, body = await answered(url, form, **headers)
-    if status != _OK:
+    if status != 200:
         raise SignOnRefused("wrong_status", f"{url} answered {status}")
     return decoded(body, model)
 

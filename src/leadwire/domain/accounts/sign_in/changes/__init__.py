@@ -5,9 +5,8 @@ Who signs in from a browser that the account's owner has used before is not held
 
 from collections.abc import Sequence
 
-from leadwire.domain.accounts import joining, networks, notify
+from leadwire.domain.accounts import joining, keys, networks, notify, reads
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, second_factor, sessions
@@ -43,7 +42,7 @@ async def sign_in(email: str, password: str, browser: Browser, invitation: str =
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
         # Alone first: a statement that waits for whoever adds a passkey would not see it.
-        await Login.select(Login.id).where(Login.id == login_id).lock_rows("NO KEY UPDATE")
+        await reads.locked_login(login_id)
         if not await _STILL.row(id=login_id, stored=stored, fresh=fresh, code_wanted=code_wanted):
             raise wrong
         if code_wanted:
@@ -116,11 +115,11 @@ async def _of_password(logins: Sequence[db.Row], email: str, password: str, brow
 
     To a login that has not seen the browser it is a stranger's, whatever other login of the address has seen it.
     """
-    marks = {login["id"]: sessions.known_browser(browser.mark, login["known_browsers"]) for login in logins}
-    known = [login for login in logins if marks[login["id"]]]
+    mark = keys.digest(browser.mark).hex()
+    known = [login for login in logins if mark in login["known_browsers"]]
     if known:
         passwords.KNOWN.check_capacity()
-        await tries.count(holder := f"{email} {marks[known[0]['id']]}")
+        await tries.count(holder := f"{email} {mark}")
         for login in known:
             if await passwords.matches(login["password_hash"], password):
                 await tries.forgive(holder)
@@ -131,7 +130,7 @@ async def _of_password(logins: Sequence[db.Row], email: str, password: str, brow
     await tries.count_stranger(email, browser.address)
     if not logins:  # it takes as long
         await passwords.matches(None, password, passwords.STRANGERS)
-    for login in [login for login in logins if not marks[login["id"]]]:
+    for login in [login for login in logins if login not in known]:
         if await passwords.matches(login["password_hash"], password, passwords.STRANGERS):
             await tries.forgive_stranger(email, browser.address)
             return login
@@ -143,7 +142,7 @@ async def _begin(login_id: str, browser: Browser, invitation: str, how: str = ""
         joined = await joining.join(invitation, login_id, browser.address) if invitation else ""
         accounts = await _ACCOUNTS.rows(login=login_id)
         if accounts and all(account["suspended"] for account in accounts):
-            raise await why_closed(accounts[0]["workspace_id"])
+            raise await reads.why_closed(accounts[0]["workspace_id"])
         user_id, workspace, email = _chosen(accounts, browser, joined)
         telemetry.set_workspace(workspace)
         token = await sessions.begin(user_id, browser)

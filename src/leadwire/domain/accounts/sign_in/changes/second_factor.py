@@ -8,12 +8,12 @@ passkey does as well. Recovery codes are ten codes that replace the second facto
 import base64
 import hmac
 import secrets
-from typing import Any, Final
+from typing import Final
 
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from leadwire.domain.accounts import keys, notify, tickets
+from leadwire.domain.accounts import keys, notify, reads, tickets
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
@@ -98,7 +98,7 @@ async def make_codes(login_id: str) -> list[str]:
     """Replace a login's recovery codes. Return the new ones, which are stored nowhere."""
     codes = [base64.b32encode(secrets.token_bytes(15)).decode().lower() for _ in range(_CODES)]
     async with db.transaction():
-        await _locked(login_id)  # first, as whoever removes or uses them
+        await reads.locked_login(login_id)  # first, as whoever removes or uses them
         await RecoveryCode.delete().where(RecoveryCode.user_id == login_id)
         for code in codes:
             await _ADD_CODE.rows(id=ids.new("rec"), user_id=login_id, hash=keys.digest(code))
@@ -145,7 +145,7 @@ async def _recover(login_id: str, password_hash: str, workspaces: list[str], cod
     """
     plain = "".join(code.split()).replace("-", "").lower()
     async with db.transaction():
-        login = await _locked(login_id)
+        login = await reads.locked_login(login_id)
         if login is None or login["password_hash"] != password_hash:
             return False
         owner = RecoveryCode.user_id == login_id
@@ -157,12 +157,6 @@ async def _recover(login_id: str, password_hash: str, workspaces: list[str], cod
         left = await RecoveryCode.count().where(owner)
         await notify.tell(login_id, "recovery_code_used", left=str(left))
         return True
-
-
-async def _locked(login_id: str) -> dict[str, Any] | None:
-    """What refers to a login can be written meanwhile."""
-    columns = Login.email, Login.password_hash
-    return await Login.select(*columns).where(Login.id == login_id).lock_rows("NO KEY UPDATE").first()
 
 
 def _step_of(secret: str, code: str) -> int | None:

@@ -12,11 +12,11 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from leadwire.domain.accounts import keys, networks, notify
+from leadwire.domain.accounts import keys, networks, notify, reads
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person, has_role
 from leadwire.domain.accounts.table import UserSession
@@ -35,8 +35,8 @@ _ENDED: Final = "You have just been signed out. Sign in again."
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 
-_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _KNOW, _LOCK = named(
-    __file__, "begin find other switch lives seen end_one know lock"
+_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _KNOW = named(
+    __file__, "begin find other switch lives seen end_one know"
 )
 
 
@@ -136,7 +136,7 @@ async def lock_login(person: Person) -> None:
 
     Raise Conflict where their session has ended meanwhile, as by a new password: then it may not be they.
     """
-    await _LOCK.rows(login=person.login_id)
+    await reads.locked_login(person.login_id)
     if not await is_active(person):
         raise Conflict(_ENDED)
 
@@ -172,11 +172,6 @@ async def update(session_id: str, **values: datetime | str | None) -> None:
 async def know_browser(login_id: str, mark: str) -> bool:
     """Know this browser from now on, if it has a `mark`. Return whether it is new."""
     return bool(mark) and await _KNOW.row(login=login_id, mark=keys.digest(mark).hex()) is not None
-
-
-def known_browser(mark: str, known: Sequence[str]) -> str:
-    """What is stored of a browser's mark, if it is among the `known` ones of an account; else an empty string."""
-    return stored if mark and (stored := keys.digest(mark).hex()) in known else ""
 
 
 def _bounds() -> dict[str, datetime]:

@@ -27,9 +27,6 @@ SELECT :id, :user, :hash, created_at, seen_at, confirmed_at, address, agent FROM
 -- lives
 SELECT s.address, w.networks, u.role {living} AND s.id = :id
 
--- lock: lock a login; what refers to it can be written meanwhile
-SELECT 1 FROM login WHERE id = :login FOR NO KEY UPDATE
-
 -- seen
 UPDATE user_session SET seen_at = :now, address = :address WHERE id = :id
 

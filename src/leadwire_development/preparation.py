@@ -62,8 +62,8 @@ async def prepare(settings: Settings, receiver: int | None) -> Prepared:
 
 async def _some_workspace() -> str:
     """Return the first one, or a new one that is empty."""
-    known = await reads.workspaces()
-    return known[0][0] if known else await accounts.create_workspace("Default")
+    workspaces = await reads.workspace_list()
+    return workspaces[0].id if workspaces else await accounts.create_workspace("Default")
 
 
 async def _working_key(workspace: str, key: str) -> str:

@@ -68,7 +68,7 @@ def visitors(url: str) -> None:
 
         stop = stop_event()
         async with connections(settings.database_url, settings.redis_url, 4):
-            demo = [workspace for workspace, name in await reads.workspaces() if name == WORKSPACE]
+            demo = [workspace.id for workspace in await reads.workspace_list() if workspace.name == WORKSPACE]
             if not demo:
                 raise OperatorError("there is no demo workspace here: run `leadwire up`")
             await talk(demo[0], list(await names(demo[0])), url, stop)

@@ -42,9 +42,9 @@ FROM (SELECT date_trunc('hour', occurred_at) AS hour, count(*)::int AS n, max(oc
 
 async def seed() -> str:
     """Return the id of the demo workspace, which is made where it is missing."""
-    for workspace, name in await reads.workspaces():
-        if name == WORKSPACE:
-            return str(workspace)
+    for customer in await reads.workspace_list():
+        if customer.name == WORKSPACE:
+            return customer.id
     start = clock.now() - timedelta(days=_DAYS)
     async with db.transaction():
         with clock.at(start):

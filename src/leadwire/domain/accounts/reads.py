@@ -108,11 +108,6 @@ async def workspace_list() -> list[schema.WorkspaceListed]:
 
 
 @query()
-async def workspaces() -> list[tuple[str, str]]:
-    """Every workspace's id and name, oldest first."""
-
-
-@query()
 async def passkeys(login_id: str) -> list[db.Row]:
     """A login's passkeys, oldest first."""
 

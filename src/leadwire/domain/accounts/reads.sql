@@ -28,9 +28,6 @@ FROM api_key WHERE :workspace::text IS NULL OR workspace_id = :workspace ORDER B
 SELECT id, workspace_id, email_address, role, created_at, operator, name FROM user_account
 WHERE :workspace::text IS NULL OR workspace_id = :workspace ORDER BY created_at, id
 
--- workspaces
-SELECT id, name FROM workspace ORDER BY created_at, id
-
 -- passkeys
 SELECT id, name, backed_up, created_at, last_used_at FROM passkey WHERE user_id = :login_id ORDER BY created_at, id
 

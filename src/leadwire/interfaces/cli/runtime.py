@@ -136,17 +136,17 @@ async def audited(action: str, subject: str = "", workspace: str = "") -> "Async
 
 async def the_workspace(chosen: str | None, *, create: bool = True) -> str:
     """Return the workspace to act in: the chosen, the only, or a new one when there is none. Raise OperatorError."""
-    workspaces = await reads.workspaces()
+    workspaces = await reads.workspace_list()
     if chosen:
-        if chosen not in {workspace for workspace, _ in workspaces}:
+        if chosen not in {workspace.id for workspace in workspaces}:
             raise OperatorError(f"there is no workspace {chosen}")
         return chosen
     if len(workspaces) > 1:
-        names = ", ".join(f"{workspace} ({name})" for workspace, name in workspaces)
+        names = ", ".join(f"{workspace.id} ({workspace.name})" for workspace in workspaces)
         raise OperatorError(f"there are several workspaces; choose one with --workspace: {names}")
     if not workspaces and not create:
         raise OperatorError("there is no workspace yet")
-    return workspaces[0][0] if workspaces else await changes.create_workspace("Default")
+    return workspaces[0].id if workspaces else await changes.create_workspace("Default")
 
 
 def join_link(token: str) -> str:

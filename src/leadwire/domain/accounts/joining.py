@@ -7,13 +7,13 @@ that can read the mail. One login of an address can be verified; the others are 
 
 from leadwire.domain.accounts import keys, quotas, reads
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.table import Invitation, Login
+from leadwire.domain.accounts.table import Login
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import Conflict, NotFound
 
-COUNT_PEOPLE, TURN, _NAME, _VERIFIED, _UNVERIFIED, _VOUCH, _ADD = named(
-    __file__, "count_people turn name verified unverified vouch add"
+COUNT_PEOPLE, TURN, _NAME, _VERIFIED, _UNVERIFIED, _VOUCH, _USE, _ADD = named(
+    __file__, "count_people turn name verified unverified vouch use add"
 )
 
 
@@ -106,8 +106,6 @@ async def vouch(workspace: str, user_id: str, email: str) -> None:
 async def _use(
     token: str, offered: db.Row, email: str, name: str | None, address: str, login_id: str | None = None
 ) -> str:
-    used = await Invitation.delete().where(Invitation.hash == keys.digest(token)).returning(Invitation.operator)
-    if not used:
-        raise NotFound("This link has been used.")
+    used = await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
     to = offered["workspace_id"], email, offered["role"], address
-    return await add(*to, login_id=login_id, operator=used[0]["operator"], name=name)
+    return await add(*to, login_id=login_id, operator=used["operator"], name=name)

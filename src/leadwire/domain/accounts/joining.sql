@@ -27,3 +27,6 @@ UPDATE login l SET verified_at = :at WHERE id = :login
 INSERT INTO user_account (id, workspace_id, login_id, email_address, name, role, created_at, operator)
 VALUES (:id, :workspace_id, :login_id, :email_address, :name, :role, :created_at, :operator) ON CONFLICT DO NOTHING
 RETURNING id
+
+-- use
+DELETE FROM invitation WHERE hash = :hash RETURNING operator

@@ -15,7 +15,7 @@ from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
-from leadwire.domain.accounts.table import Login, PasswordReset
+from leadwire.domain.accounts.table import Login
 from leadwire.infrastructure import clock, db, email_address, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
@@ -28,7 +28,7 @@ _GONE: Final = "This link has been used, replaced, or is too old. Ask for anothe
 _TAKES: Final = 0.5  # seconds until the answer, whatever there was to do
 _PER_ADDRESS: Final = RateLimit("password-reset", 3, window=3600)
 
-_OWNERS, _FIND, _ADD = named(__file__, "owners find add")
+_OWNERS, _FIND, _ADD, _USE = named(__file__, "owners find add use")
 
 
 @query()
@@ -77,9 +77,7 @@ async def use(token: str, password: str, browser: Browser) -> str:
     async with db.transaction():
         # First, as `change_password` takes its locks.
         await Login.update({Login.password_hash: hashed}).where(Login.id == login_id)
-        link = PasswordReset.hash == keys.digest(token)
-        if not await PasswordReset.delete().where(link).returning(PasswordReset.user_id):
-            raise NotFound(_GONE)
+        await _USE.one(NotFound(_GONE), hash=keys.digest(token))
         await sessions.end_all(login_id)
         await sessions.know_browser(login_id, browser.mark)
         await notify.tell(login_id, "password_changed")

@@ -19,3 +19,6 @@ DELETE FROM password_reset WHERE user_id = :login_id
 -- add
 INSERT INTO password_reset (user_id, hash, expires_at) VALUES (:user_id, :hash, :expires_at)
 ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at
+
+-- use
+DELETE FROM password_reset WHERE hash = :hash RETURNING user_id

@@ -34,7 +34,7 @@ _CODE: Final = 16
 """The least characters of a recovery code. New ones have 24, which are 120 random bits: a plain SHA-256 is enough."""
 _NOBODY: Final = "There is no such user with a second factor."
 
-_FIND, _STORED, _REMOVE_APP = named(__file__, "find stored remove_app")
+_FIND, _STORED, _USE, _REMOVE_APP = named(__file__, "find stored use remove_app")
 _ADD_CODE: Final = insert(*RecoveryCode.all_columns())
 
 
@@ -129,9 +129,8 @@ async def redeem(ticket: str, code: str, address: str) -> str:
     else:
         at = secret_box.place(Login.totp_secret, login_id)
         step = _step_of(secret_box.get().open(sealed, at), code) if sealed else None
-        before = Login.id == login_id, Login.password_hash == password_hash, Login.totp_secret == sealed
-        use = Login.update({Login.totp_step: step}).where(*before, Login.totp_step < step).returning(Login.id)
-        right = step is not None and bool(await use)
+        use = {"login": login_id, "password_hash": password_hash, "sealed": sealed, "step": step}
+        right = step is not None and await _USE.row(**use) is not None
     if not right:
         tries.failed(workspaces, email, "wrong code", address)
         raise invalid_field(*_WRONG)

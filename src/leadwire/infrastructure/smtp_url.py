@@ -8,7 +8,7 @@ what is asked for gets no mail: TLS is never left out silently.
 
 import ipaddress
 import re
-from typing import Final, Literal
+from typing import Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
@@ -55,7 +55,9 @@ def parse(text: str) -> SmtpServer:
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     host, user, password = url.hostname or "", unquote(url.username or ""), unquote(url.password or "")
     usual = "implicit" if port == 465 else _SCHEMES.get(url.scheme)
-    tls = _tls(query.pop("tls", usual or ""))
+    tls = cast(Tls, query.pop("tls", usual) or "starttls")
+    if tls not in _PORTS:
+        raise _wrong("tls is starttls, implicit or none")
     faults = {
         "it begins with smtp:// or smtps://": usual is None,
         "it names no host": not re.fullmatch(r"[\w.:-]+", host),
@@ -70,13 +72,6 @@ def parse(text: str) -> SmtpServer:
         if so:
             raise _wrong(fault)
     return SmtpServer(host, port or _PORTS[tls], tls, user, password)
-
-
-def _tls(text: str) -> Tls:
-    for port in _PORTS:
-        if text in (port, ""):
-            return port
-    raise _wrong("tls is starttls, implicit or none")
 
 
 def _local(host: str) -> bool:

@@ -180,15 +180,13 @@ def _failed(kind: Kind, job: Claimed, error: BaseException, took: float) -> Ende
     """A row that somebody has locked, a workspace that moves and a server that is away or refuses are nothing that the
     job could help. What fails late rests as long as it took, or the servers would do nothing else.
     """
-    not_ours = isinstance(error, (db.Locked, db.Moving, db.Canceled, *db.TRANSIENT)) and not isinstance(
-        error, TimeoutError
-    )
-    pause = (
-        _HELD_PAUSE if not_ours else min(_FIRST_PAUSE * 2.0 ** min(job.tries, 10), _LONGEST_PAUSE)
-    )  # 2.0**1024 is no number
+    of_server = isinstance(error, (db.Locked, db.Moving, db.Canceled, *db.TRANSIENT))
+    ours = isinstance(error, TimeoutError) or not of_server
+    doubled = _FIRST_PAUSE * 2.0 ** min(job.tries, 10)  # 2.0**1024 is no number
+    pause = min(doubled, _LONGEST_PAUSE) if ours else _HELD_PAUSE
     metrics.FAILURES.labels(kind.name).inc()
     telemetry.warn(
         "job.failed", error=error, kind=kind.name, key=job.key, workspace_id=job.workspace,
         tries=job.tries + 1,
     )  # fmt: skip
-    return Ended(job.key, max(pause, took), job.place, telemetry.text_of(error)[:300], int(not not_ours))
+    return Ended(job.key, max(pause, took), job.place, telemetry.text_of(error)[:300], int(ours))

@@ -32,7 +32,7 @@ async def proxy(settings: Settings) -> list[Finding]:
         from leadwire.delivery.transport.guarded import GuardedTransport
         from leadwire.infrastructure.http_client import httpx
 
-        transport = GuardedTransport((), timeout=_LIMIT, proxy=settings.egress_proxy)
+        transport, outcome = GuardedTransport((), timeout=_LIMIT, proxy=settings.egress_proxy), ""
         try:
             async with httpx.AsyncClient(transport=transport, trust_env=False) as client:
                 await client.get(f"{settings.public_url}/health/live")
@@ -40,9 +40,7 @@ async def proxy(settings: Settings) -> list[Finding]:
             outcome = getattr(error, "outcome", "")
             if outcome == "proxy_error":
                 return [unless(True, about, f"{name}: {error}, asked for our public address")]
-            if outcome not in ("dns_error", "blocked_address"):
-                return [Finding(about, "ok", f"{name} opens tunnels")]
-        else:
+        if outcome not in ("dns_error", "blocked_address"):
             return [Finding(about, "ok", f"{name} opens tunnels")]
     try:
         _, writer = await server.connect(_NOWHERE, 443, _LIMIT / 2)

@@ -11,15 +11,7 @@ from msgspec import Struct, structs
 
 from leadwire.delivery.envelope import EventKind
 from leadwire.domain.conversations import schema
-from leadwire.domain.conversations.schema import (
-    MAX_MESSAGES,
-    MAX_TEXT,
-    AlreadyEnded,
-    NewMessage,
-    Origin,
-    StoredMessage,
-    Told,
-)
+from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT, AlreadyEnded, NewMessage, StoredMessage, Told
 from leadwire.domain.leads import merge
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.leads.schema import Lead, LeadPatch, LeadUpdated, Source, StoredLead
@@ -83,7 +75,7 @@ def change(conversation: Known) -> Plan:
     return Plan(conversation, clock.now(), conversation.row)
 
 
-def begin(workspace: str, bot_id: str, origin: Origin, flow_version: int | None = None) -> Plan:
+def begin(workspace: str, bot_id: str, origin: schema.Origin, flow_version: int | None = None) -> Plan:
     """A new conversation."""
     now = clock.now()
     row = dict.fromkeys(COLUMNS) | origin.source.columns()

@@ -1,11 +1,15 @@
 """Migrations: which there are, which a database has, and how it is brought to this version's tables."""
 
 import asyncio
+import contextlib
 import contextvars
 import functools
+import importlib.util
+import io
 import logging
+import os
 import re
-import runpy
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,18 +21,13 @@ if TYPE_CHECKING:  # half a second to import, and only a migration needs it
     from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
+_CHECKOUT: Final = _PACKAGE.parents[1]
 _SHIPPED: Final = _PACKAGE / "migrations"
 
-FOLDER: Final = _SHIPPED if _SHIPPED.is_dir() else _PACKAGE.parents[1] / "migrations"
+FOLDER: Final = _SHIPPED if _SHIPPED.is_dir() else _CHECKOUT / "migrations"
 """Inside the package in a wheel, else at the top of the checkout."""
 FOREIGN_FIX: Final = "go on with the version that made it, or begin with an empty database"
 
-# Piccolo's own, which its command line reads as well.
-_TABLE: Final = """
-CREATE TABLE IF NOT EXISTS migration (
-    id serial PRIMARY KEY, name varchar(200) NOT NULL DEFAULT '', app_name varchar(200) NOT NULL DEFAULT '',
-    ran_on timestamp NOT NULL DEFAULT current_timestamp
-)"""
 _ID: Final = re.compile(r'^ID = "(.+)"$', re.MULTILINE)
 _LOOK: Final = 0.2  # seconds between looks at whether others are done, or make us wait
 
@@ -114,18 +113,15 @@ async def _migrate() -> int:
 
 
 async def _forwards() -> None:
-    await db.rows(_TABLE)
-    for name in await lacking():
-        manager = await manager_of(name)
-        await manager.raw[0]()  # `steps.run`
-        await db.rows("INSERT INTO migration (app_name, name, ran_on) VALUES ('leadwire', $1, now())", name)
+    _configure()
+    from piccolo.apps.migrations.commands.forwards import run_forwards
+
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        result = await run_forwards("all")
+    if not result.success:
+        raise OperatorError(f"The migrations did not run: {result.message or output.getvalue().strip()}")
     await steps.forget()
-
-
-async def manager_of(migration_id: str) -> "MigrationManager":
-    """What the file of a migration makes, by `migration`."""
-    module = runpy.run_path(str(files()[migration_id]))
-    return await module["forwards"]()  # type: ignore[no-any-return]
 
 
 async def _forwards_watched() -> None:
@@ -140,6 +136,15 @@ async def _forwards_watched() -> None:
         await task
     finally:
         task.cancel()
+
+
+def _configure() -> None:
+    """Tell Piccolo where its configuration is: in a wheel, or in a checkout whatever the current directory."""
+    if importlib.util.find_spec("leadwire.piccolo_conf"):
+        os.environ["PICCOLO_CONF"] = "leadwire.piccolo_conf"
+    else:
+        os.environ["PICCOLO_CONF"] = "piccolo_conf"
+        sys.path.append(str(_CHECKOUT))
 
 
 async def _applied() -> set[str]:

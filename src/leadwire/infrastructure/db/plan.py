@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from leadwire.infrastructure.db import steps
-from leadwire.infrastructure.db.migrations import files, lacking, manager_of
+from leadwire.infrastructure.db.migrations import FOLDER, lacking
 from leadwire.infrastructure.db.statements import sql
 
 _BODY: Final = re.compile(r"\$\$.*?\$\$", re.DOTALL)
@@ -76,10 +76,14 @@ def _effect(statement: str, new_tables: frozenset[str]) -> Step:
 
 async def scripts() -> dict[str, tuple[str, str]]:
     """Return the description and the script of steps of every migration, by its id."""
-    managers = {migration_id: await manager_of(migration_id) for migration_id in files()}
+    from piccolo.apps.migrations.commands.base import BaseMigrationManager
+
+    managers = [
+        await module.forwards() for module in BaseMigrationManager().get_migration_modules(str(FOLDER)).values()
+    ]
     return {
-        migration_id: (manager.description, cast("functools.partial[Any]", manager.raw[0]).args[2])
-        for migration_id, manager in managers.items()
+        manager.migration_id: (manager.description, cast("functools.partial[Any]", manager.raw[0]).args[2])
+        for manager in managers
     }
 
 

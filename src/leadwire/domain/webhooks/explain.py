@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.delivery import signing
+from leadwire.delivery import auto_redrive, redrive_job, signing
 from leadwire.domain.webhooks import rotation
-from leadwire.domain.webhooks.schema import Attempt, DeliveryDetail
-from leadwire.infrastructure import clock, settings
+from leadwire.domain.webhooks.schema import Attempt, DeliveryDetail, Endpoint
+from leadwire.infrastructure import clock, ids, settings
 
 _KEPT: Final = "(yours, kept encrypted)"
 _HIDDEN: Final = "(shown to admins)"
@@ -36,15 +36,11 @@ class Timeline(Struct, frozen=True):
     next: str
 
 
-def timeline(delivery: DeliveryDetail, schedule: Sequence[int], *, paused: bool, by_itself: bool) -> Timeline:
-    """Return what happened to one delivery and what comes next: the retry schedule, or its endpoint's pause.
-
-    `by_itself`: it is dead, and will be sent again without a person.
-    """
-    first = next((a for a in delivery.history if a.counted), None)
-    last = next((a for a in reversed(delivery.history) if a.counted), None)
-    following = _AGAIN if by_itself else _next(delivery, last, schedule, paused=paused)
-    return Timeline(_hops(delivery, first), meaning(last) if last else "", following)
+def timeline(delivery: DeliveryDetail, endpoint: Endpoint | None) -> Timeline:
+    """Return what happened to one delivery and what comes next. `endpoint`: its own, None once that is removed."""
+    counted = [attempt for attempt in delivery.history if attempt.counted]
+    first, last = (counted[0], counted[-1]) if counted else (None, None)
+    return Timeline(_hops(delivery, first), meaning(last) if last else "", _next(delivery, endpoint, last))
 
 
 def meaning(attempt: Attempt) -> str:
@@ -107,14 +103,16 @@ def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
     ]
 
 
-def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int], *, paused: bool) -> str:
+def _next(delivery: DeliveryDetail, endpoint: Endpoint | None, last: Attempt | None) -> str:
+    if endpoint and _by_itself(delivery, endpoint):
+        return _AGAIN
     if delivery.state != "waiting":
         return _WORDS["next"][delivery.state]
-    if paused:
+    if endpoint and endpoint.paused_until:
         return (
             "The receiver asked for a pause (Retry-After). Nothing is sent to it, and no attempt counts, until it ends."
         )
-    count = delivery.attempts
+    count, schedule = delivery.attempts, settings.get().retry_schedule
     if last is None or count == 0:
         return (
             "It waits its turn: for the endpoint to be enabled or to have room, for the first answer of a host that is"
@@ -123,6 +121,18 @@ def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int
     if count > len(schedule):
         return "The next attempt, when it is due."
     return f"Attempt {count + 1} of {len(schedule) + 1}, {_span(schedule[count - 1])} after attempt {count} failed."
+
+
+def _by_itself(delivery: DeliveryDetail, endpoint: Endpoint) -> bool:
+    """Whether a dead letter is sent again once its endpoint answers, without a person."""
+    return (
+        endpoint.enabled
+        and delivery.state == "dead"
+        and not delivery.test
+        and delivery.generation <= redrive_job.TIMES
+        and (delivery.finished_at or "") >= (endpoint.auto_redrive_since or "9")
+        and ids.moment(delivery.event_id) > clock.now() - auto_redrive.OLDEST
+    )
 
 
 def _span(seconds: int) -> str:

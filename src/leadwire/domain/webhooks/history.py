@@ -13,9 +13,9 @@ from msgspec import Struct
 from leadwire.delivery import epochs
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
-from leadwire.delivery.states import ExactState, Outcome
 from leadwire.domain.listing.cursors import refused
-from leadwire.infrastructure import ids
+from leadwire.domain.webhooks.schema import Delivery
+from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import InvalidParameter
 
@@ -43,18 +43,9 @@ class Filter(Struct, frozen=True, kw_only=True):
     upto: str = ""
 
 
-class ListedDelivery(Struct, frozen=True):
+class ListedDelivery(Delivery, frozen=True):
     """One delivery in a list."""
 
-    event_id: str
-    endpoint_id: str
-    kind: str
-    state: ExactState
-    attempts: int
-    last_outcome: Outcome | None
-    occurred_at: datetime
-    due_at: datetime
-    finished_at: datetime | None
     test: bool
     subject: str | None
     url: str | None
@@ -89,7 +80,7 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
         tests=wanted.tests,
         limit=limit + 1,
     )
-    rows = [ListedDelivery(*row) for row in listed]
+    rows = [ListedDelivery(*clock.texts(row)) for row in listed]
     if len(rows) > limit:  # never break an event's deliveries in two: the cursor is an event
         rows = [row for row in rows if row.event_id != rows[limit].event_id] or rows
         return Page(rows, rows[-1].event_id, len(events))

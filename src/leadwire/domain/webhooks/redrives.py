@@ -7,14 +7,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.delivery import auto_redrive
 from leadwire.delivery import redrive_job as rows
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.redrive_job import Criteria, JobState
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
 from leadwire.domain.webhooks.history import Filter
-from leadwire.domain.webhooks.schema import DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
@@ -134,19 +132,6 @@ async def move(workspace: str | None, job_id: str, step: str) -> Redrive:
     if not moved:
         raise Conflict(f"The redrive is {job.state}.", code="wrong_state")
     return job
-
-
-def by_itself(endpoint: Endpoint | None, delivery: DeliveryDetail) -> bool:
-    """Whether a dead letter is sent again once its endpoint answers, without a person."""
-    return bool(
-        endpoint
-        and endpoint.enabled
-        and delivery.state == "dead"
-        and not delivery.test
-        and delivery.generation <= rows.TIMES
-        and (delivery.finished_at or "") >= (endpoint.auto_redrive_since or "9")
-        and ids.moment(delivery.event_id) > clock.now() - auto_redrive.OLDEST
-    )
 
 
 @query("There is no redrive {job_id}.")

@@ -12,14 +12,14 @@ from litestar import Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
-from msgspec import Meta, Raw, Struct, structs
+from msgspec import Meta, Raw, Struct, convert, structs
 
 from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.webhooks import explain, history, reads, receivers, redrives
 from leadwire.domain.webhooks.receivers import Acknowledged, Batch, Receiver
 from leadwire.domain.webhooks.redrives import FASTEST, Redrive, Selection
-from leadwire.infrastructure import clock, ids, settings
+from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.errors import NotFound, Unauthenticated, WorkspaceMoving, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import client_network, requests
@@ -156,7 +156,8 @@ async def list_deliveries(receiver: Owner, query: Query[Listing]) -> JSONRespons
     """
     wanted = history.Filter(endpoint_id=receiver.endpoint_id, stage=query.state, since=query.since, until=query.until)
     page = await history.page(receiver.workspace, wanted, query.cursor, query.limit)
-    return JSONResponse({"data": [_listed(row) for row in page.rows], "meta": {"next_cursor": page.after}})
+    rows = [convert(row, Listed, from_attributes=True) for row in page.rows]
+    return JSONResponse({"data": rows, "meta": {"next_cursor": page.after}})
 
 
 @get("/deliveries/{event_id:str}", scope="")
@@ -168,9 +169,7 @@ async def show_delivery(receiver: Owner, event_id: str) -> Single[dict[str, Any]
         raise NotFound("There is no such delivery.")
     (delivery,) = await reads.deliveries_of(receiver.workspace, event_id, receiver.endpoint_id)
     endpoint = await reads.endpoint(None, delivery.endpoint_id)
-    by_itself = redrives.by_itself(endpoint, delivery)
-    schedule = settings.get().retry_schedule
-    story = explain.timeline(delivery, schedule, paused=bool(endpoint.paused_until), by_itself=by_itself)
+    story = explain.timeline(delivery, endpoint)
     return Single({**structs.asdict(delivery), "cause": story.meaning, "next": story.next})
 
 
@@ -192,12 +191,6 @@ async def show_redrive(receiver: Owner, job_id: str) -> Single[Redrive]:
     if job is None or job.endpoint_id != receiver.endpoint_id:
         raise NotFound("There is no such redrive of this endpoint.")
     return Single(job)
-
-
-def _listed(row: history.ListedDelivery) -> Listed:
-    occurred_at, due_at, finished_at = clock.texts((row.occurred_at, row.due_at, row.finished_at))
-    fields = (row.event_id, row.kind, row.state, row.attempts, row.last_outcome, row.http_status)
-    return Listed(*fields, occurred_at, due_at, finished_at, row.test, row.subject)
 
 
 def _moment(name: str, text: str | None) -> datetime | None:

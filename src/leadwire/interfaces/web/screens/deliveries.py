@@ -74,18 +74,12 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Val
         sent = await explain.request_headers(context.workspace, delivery, endpoint.headers, signed=context.may("admin"))
     except NotFound:
         pass  # the endpoint is gone, and its secret with it
-    paused_until = endpoint.paused_until if endpoint else None
     return {
         "d": delivery,
         "sent": sent,
         "curl": explain.curl(delivery, sent) if sent and delivery.body else "",
-        "story": explain.timeline(
-            delivery,
-            settings.get().retry_schedule,
-            paused=bool(paused_until),
-            by_itself=redrives.by_itself(endpoint, delivery),
-        ),
-        "paused_until": paused_until,
+        "story": explain.timeline(delivery, endpoint),
+        "paused_until": endpoint and endpoint.paused_until,
         "limit_ms": settings.get().delivery_timeout * 1000,
         "prefix": settings.get().header_prefix,
     }

@@ -11,7 +11,9 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from leadwire.delivery import retry
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW, SEALED, opened
@@ -38,11 +40,11 @@ _failing: Final = Failing("expire")
 _UNTIL_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = named(__file__, "until_due take held delivered expired")
 
 
-class Handed(NamedTuple):
-    """A request as it would have been sent."""
+class Handed(Struct, frozen=True):
+    """A delivery as it was handed out: the request that would have been sent."""
 
-    headers: list[tuple[str, str]]
-    body: bytes
+    headers: dict[str, str]
+    body: str
 
 
 async def until_due(endpoint_id: str, workspace: str) -> float:
@@ -65,7 +67,7 @@ async def take(endpoint_id: str, workspace: str, most: int, settings: Settings) 
     jobs = [job._replace(sequence=numbers.get(job.entry.key[:2], job.sequence)) for job in jobs]
     prefix = settings.header_prefix
     return lease, [
-        Handed(headers_of(job, prefix, clock.from_unix(job.claimed_at), job.traceparent), job.body)
+        Handed(dict(headers_of(job, prefix, clock.from_unix(job.claimed_at), job.traceparent)), job.body.decode())
         for job in jobs
         if job.sequence is not None or not job.numbered  # else its endpoint was removed meanwhile
     ]

@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 
 from leadwire.delivery import checkpoints, long_polls, pull, signing
 from leadwire.delivery.endpoints import changes as rows
+from leadwire.delivery.pull import Handed
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, redrives, rotation
 from leadwire.domain.webhooks.redrives import Redrive, Selection
@@ -47,19 +48,12 @@ class Signed(Struct, frozen=True):
     headers: list[tuple[str, str]]
 
 
-class Fetched(Struct, frozen=True):
-    """A delivery as it was handed out: the request that would have been sent."""
-
-    headers: dict[str, str]
-    body: str
-
-
 class Batch(Struct, frozen=True):
     """What was handed out at once. Acknowledge each delivery within so many seconds, or it counts as failed."""
 
     lease: str
     seconds: float
-    deliveries: list[Fetched]
+    deliveries: list[Handed]
 
 
 class Acknowledged(Struct, frozen=True):
@@ -67,10 +61,6 @@ class Acknowledged(Struct, frozen=True):
 
     acknowledged: list[str]
     late: list[str]
-
-
-class _Enveloped(Struct, frozen=True):
-    checkpoint: checkpoints.Checkpoint  # no key of an event
 
 
 async def make_token(workspace: str, endpoint_id: str) -> str:
@@ -98,7 +88,7 @@ async def checkpoint(receiver: Receiver, after: int) -> Signed:
     if not (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).numbered:
         raise Conflict("The deliveries of this endpoint have no numbers.", code="not_numbered")
     ranges = await checkpoints.read(receiver.workspace, receiver.endpoint_id, after)
-    body = msgspec.json.encode(_Enveloped(ranges))
+    body = msgspec.json.encode({"checkpoint": ranges})  # no key of an event
     secret, staged, key = await rotation.signers(receiver.workspace, receiver.endpoint_id)
     at, prefix = int(clock.parse(ranges.at).timestamp()), settings.get().header_prefix
     return Signed(body, signing.signatures(ids.new("chk"), body, secret, staged, at, prefix, key))
@@ -159,8 +149,7 @@ async def fetch(receiver: Receiver, most: int) -> Batch:
     except OperatorError as error:
         telemetry.fail("secret.unreadable", error=error, endpoint_id=receiver.endpoint_id)
         raise Unavailable("The endpoint's secret cannot be read just now.") from error
-    deliveries = [Fetched(dict(delivery.headers), delivery.body.decode()) for delivery in handed]
-    return Batch(lease, settings.get().delivery_timeout, deliveries)
+    return Batch(lease, settings.get().delivery_timeout, handed)
 
 
 async def acknowledge(receiver: Receiver, lease: str, events: Sequence[str]) -> Acknowledged:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from piccolo.columns import BigInt, Column, Text, Timestamptz
@@ -119,10 +119,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             (row,) = await _write(change, [member])
         else:
             row = await _gathered(change)(member)
-        if row is None:
-            return False
-        _announce(self, row, start)
-        return True
+        if row is not None:
+            _announce(self, row, start)
+        return row is not None
 
 
 async def record(events: Sequence[Event]) -> list[str]:
@@ -132,11 +131,8 @@ async def record(events: Sequence[Event]) -> list[str]:
     """
     if not db.in_transaction():
         raise RuntimeError(f"{events[0].kind} recorded outside the transaction of its change")
-    start, event_ids = time.perf_counter(), [ids.new("evt") for _ in events]
-    members = [_Member({}, _values(event, event_id)) for event, event_id in zip(events, event_ids, strict=True)]
-    for event, row in zip(events, await _write(None, members), strict=True):
-        if row is not None:
-            _announce(event, row, start)
+    event_ids = [ids.new("evt") for _ in events]
+    await _record(_recording(None), [], events, event_ids)
     return event_ids
 
 
@@ -146,14 +142,16 @@ async def record_all(change: Statement, values: Mapping[str, object], events: Se
     `change` is CTEs; the one `changed` has a row if the change is made. `values` may hold more than it takes. Return
     False, and record nothing, when it is not made.
     """
-    start, recording = time.perf_counter(), _recording(change, alone=True)
-    members = [_values(event, ids.new("evt")) for event in events]
-    lists: dict[str, object] = {name: [member[name] for member in members] for name in _GIVEN}
     arguments = [values[name] for name in change.names]
-    rows = await DB.fetch(recording.text, arguments + recording.arguments(lists | {"direct": push.is_open()}))
-    by_id = {row["id"]: row for row in rows}
-    for event, member in zip(events, members, strict=True):
-        if row := by_id.get(member["id"]):
+    return await _record(_recording(change, alone=True), arguments, events, [ids.new("evt") for _ in events])
+
+
+async def _record(recording: Statement, change: list[Any], events: Sequence[Event], event_ids: Sequence[str]) -> bool:
+    """Record events of one change, with its values. Return whether it is made."""
+    start = time.perf_counter()
+    rows = await _rows(recording, change, [_values(*event) for event in zip(events, event_ids, strict=True)])
+    for event, event_id in zip(events, event_ids, strict=True):
+        if row := rows.get(event_id):
             _announce(event, row, start)
     return bool(rows)
 
@@ -162,7 +160,7 @@ class _Member(NamedTuple):
     """The values of a change, and those of its event."""
 
     change: Mapping[str, object]
-    event: Mapping[str, object]
+    event: Mapping[str, Any]
 
 
 def _values(event: Event, event_id: str) -> dict[str, object]:
@@ -181,15 +179,18 @@ def _values(event: Event, event_id: str) -> dict[str, object]:
     }
 
 
-async def _write(change: Statement | None, members: Sequence[_Member]) -> list[Row | None]:
+async def _write(change: Statement, members: Sequence[_Member]) -> list[Row | None]:
     """Make a change several times and record its events. Return what became of each; None: no row was changed."""
-    recording = _recording(change)
-    lists: dict[str, object] = {name: [member.event[name] for member in members] for name in _GIVEN}
-    values = recording.arguments(lists | {"direct": push.is_open()})
-    if change:
-        values[:0] = [[member.change[name] for member in members] for name in change.names]
-    rows = {row["id"]: row for row in await DB.fetch(recording.text, values)}
+    values = [[member.change[name] for member in members] for name in change.names]
+    rows = await _rows(_recording(change), values, [member.event for member in members])
     return [rows.get(member.event["id"]) for member in members]
+
+
+async def _rows(recording: Statement, change: list[Any], events: Sequence[Mapping[str, Any]]) -> dict[str, Row]:
+    """Run it with the values of a change and of its events. Return what became of these, by their ids."""
+    lists: dict[str, object] = {name: [event[name] for event in events] for name in _GIVEN}
+    values = change + recording.arguments(lists | {"direct": push.is_open()})
+    return {row["id"]: row for row in await DB.fetch(recording.text, values)}
 
 
 def _announce(event: Event, row: Row, start: float) -> None:
@@ -208,17 +209,13 @@ def _recording(change: Statement | None, *, alone: bool = False) -> Statement:
     """The statement that makes changes and records their events: first the changes' own values, then `_GIVEN`. What is
     `alone` is made or not, with all its events.
     """
-    if change is None:
-        return _statement(0, change="", changed="", made="way")
-    if alone:
-        parts = {"changed": "WHERE EXISTS (SELECT FROM changed)", "made": "changed LEFT JOIN way ON true"}
-        return _statement(len(change.names), change=f"{change.text}, ", **parts)
-    parts = {"changed": "WHERE id IN (SELECT event FROM changed)", "made": "way"}
-    return _statement(len(change.names), change=f"changed AS ({change.text}), ", **parts)
-
-
-def _statement(after: int, **parts: str) -> Statement:
-    return sql(_RECORD.format(given=_VALUES, direct=DIRECT, **parts), after=after)
+    text, changed, made = "", "", "way"
+    if change and alone:
+        text, changed, made = f"{change.text}, ", "WHERE EXISTS (SELECT FROM changed)", "changed LEFT JOIN way ON true"
+    elif change:
+        text, changed = f"changed AS ({change.text}), ", "WHERE id IN (SELECT event FROM changed)"
+    filled = _RECORD.format(given=_VALUES, direct=DIRECT, change=text, changed=changed, made=made)
+    return sql(filled, after=len(change.names) if change else 0)
 
 
 @functools.cache

@@ -3,9 +3,9 @@
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from leadwire.delivery.endpoints.health import FAILING_ATTEMPTS
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker.claim import put_back
+from leadwire.delivery.worker.health import FAILING_ATTEMPTS
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids

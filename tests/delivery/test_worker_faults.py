@@ -9,12 +9,12 @@ import msgspec
 from leadwire.delivery import streams
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.streams import consumers
-from leadwire.delivery.worker import heartbeat, reader, recorder
-from leadwire.delivery.worker import record as recording
+from leadwire.delivery.worker import health, heartbeat, reader, recorder
+from leadwire.delivery.worker.health import is_informative
 from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.observe import Liveness
-from leadwire.delivery.worker.record import is_informative, record
+from leadwire.delivery.worker.record import record
 from leadwire.delivery.worker.recorder import Recorder
 from leadwire.domain.webhooks import changes as webhooks_changes
 from leadwire.domain.webhooks import reads as webhooks
@@ -325,7 +325,7 @@ async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
     receiver.answer = 410
     await make.lead(workspace, bot)
     await wire.relay()
-    note, failed = recording.note_health, []
+    note, failed = health.note, []
 
     async def fails_once(settled):
         if not failed:
@@ -333,7 +333,7 @@ async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
             raise ConnectionResetError("the database went away")
         await note(settled)
 
-    monkeypatch.setattr(recording, "note_health", fails_once)
+    monkeypatch.setattr(health, "note", fails_once)
     stop = asyncio.Event()
     worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
     await eventually(lambda: wire.redis.xlen(streams.DEAD_LETTERS))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from leadwire.delivery.endpoints.health import FAILING_ATTEMPTS, FAILING_DAYS
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker import slots
+from leadwire.delivery.worker.health import FAILING_ATTEMPTS, FAILING_DAYS
 from leadwire.domain.exports.changes import LASTS, MOST_OPEN
 from leadwire.domain.feed.reads import MOST_WAITING
 from leadwire.domain.leads.schema import MAX_CUSTOM_BYTES, MAX_CUSTOM_FIELDS

@@ -5,8 +5,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from leadwire.delivery.endpoints.health import FAILING_DAYS
 from leadwire.delivery.monitoring import gauges
+from leadwire.delivery.worker.health import FAILING_DAYS
 from leadwire.domain.bots.table import Bot
 from leadwire.domain.conversations import inbox_reads
 from leadwire.domain.leads.table import Lead

@@ -18,7 +18,7 @@ from msgspec import Struct
 from leadwire.delivery import retry
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW, SEALED, opened
 from leadwire.delivery.states import Outcome
-from leadwire.delivery.streams import Entry, Key
+from leadwire.delivery.streams import Dead, Entry, Key
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery, headers_of
 from leadwire.delivery.worker.claim import pairs
 from leadwire.delivery.worker.number import number
@@ -87,15 +87,15 @@ async def acknowledge(
     return {row["event_id"] for row in rows}
 
 
-async def expire(settings: Settings) -> tuple[int, list[Attempt]]:
-    """Record a failed attempt for what was not acknowledged in time. Return how many, and those that are dead now.
+async def expire(settings: Settings) -> tuple[int, list[Dead]]:
+    """Record a failed attempt for what was not acknowledged in time. Return how many, and the dead letters.
 
     An endpoint that somebody is changing, or whose attempts cannot be recorded, rests. Raise db.TRANSIENT.
     """
     by_lease: dict[tuple[str, str], list[Attempt]] = {}
     for row in await _EXPIRED.rows(most=BATCH, resting=_failing.resting()):
         by_lease.setdefault((row["endpoint_id"], row["owner"]), []).append(_attempt(row, "timeout", settings))
-    expired, dead = 0, list[Attempt]()
+    expired, dead = 0, list[Dead]()
     for (endpoint_id, lease), attempts in by_lease.items():
 
         async def some(part: Sequence[Attempt], lease: str = lease) -> None:
@@ -107,7 +107,7 @@ async def expire(settings: Settings) -> tuple[int, list[Attempt]]:
     return expired, dead
 
 
-async def _record(done: Sequence[Attempt], lease: str) -> list[Attempt]:
+async def _record(done: Sequence[Attempt], lease: str) -> list[Dead]:
     if not done:
         return []
     dead = await record(done, lease)

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire.delivery.endpoints.health import FAILING_DAYS
 from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.worker.health import FAILING_DAYS
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team

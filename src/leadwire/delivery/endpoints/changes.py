@@ -1,6 +1,6 @@
 """Every change of an endpoint's row that a person makes.
 
-The rules are in `domain.webhooks`, which calls this. What attempts say of an endpoint is in `worker.record`.
+The rules are in `domain.webhooks`, which calls this. What attempts say of an endpoint is in `worker.health`.
 """
 
 import functools

@@ -109,7 +109,7 @@ class Relay:
         if expired:
             telemetry.log("batch.expired", deliveries=expired)
         if dead:
-            await streams.announce_dead(self._redis, [(*key.job.entry.key[:2], key.outcome) for key in dead])
+            await streams.announce_dead(self._redis, dead)
         return 0.0 if expired == pull.BATCH else _EXPIRE_EVERY
 
     async def reconcile(self) -> float:

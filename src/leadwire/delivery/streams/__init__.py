@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
+from leadwire.delivery.states import Outcome
 from leadwire.infrastructure import ids, redis_pool
 
 # What is one step. Of one stream: KEYS[1] is the stream, ARGV[1] the group. No MULTI: in a cluster redis-py starts a
@@ -39,6 +40,10 @@ class Key(NamedTuple):
 
 _NO_KEY: Final = Key("", "", 0)
 _LAST_ID: Final = ids.floor("evt", datetime.max.replace(tzinfo=UTC))  # a later one has no day
+
+
+Dead = tuple[str, str, Outcome]
+"""Event, endpoint and last outcome of a dead letter."""
 
 
 class Entry(NamedTuple):
@@ -154,8 +159,8 @@ async def pending(redis: Redis, streams: Sequence[StreamState]) -> list[Key]:
     return keys
 
 
-async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> None:
-    """Tell whoever consumes dead letters: (event, endpoint, outcome). The truth is the delivery's state."""
+async def announce_dead(redis: Redis, keys: Iterable[Dead]) -> None:
+    """Tell whoever consumes dead letters. The truth is the delivery's state."""
     pipeline = redis.pipeline(transaction=False)
     for event_id, endpoint_id, outcome in keys:
         fields = {b"e": event_id, b"w": endpoint_id, b"o": outcome}

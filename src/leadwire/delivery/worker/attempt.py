@@ -75,6 +75,10 @@ class Attempt(NamedTuple):
     response_headers: str | None = None
 
     @property
+    def endpoint_id(self) -> str:
+        return self.job.entry.key.endpoint_id
+
+    @property
     def duration_ms(self) -> int:
         return round((self.end - self.start) * 1000)
 

@@ -10,10 +10,11 @@ from typing import Final, TypeVar
 from redis.asyncio import Redis
 
 from leadwire.delivery import metrics, streams
-from leadwire.delivery.streams import Entry, Key
+from leadwire.delivery.streams import Dead, Entry, Key
 from leadwire.delivery.worker.attempt import Attempt
+from leadwire.delivery.worker.health import is_informative
 from leadwire.delivery.worker.observe import Liveness, log_attempts
-from leadwire.delivery.worker.record import is_informative, record
+from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.batches import apart
@@ -37,7 +38,7 @@ class Recorder:
         self._later: set[asyncio.Task[None]] = set()
         self._one_by_one = asyncio.Lock()
         self._ended, self._enough = asyncio.Event(), asyncio.Event()
-        self._recorded: asyncio.Queue[tuple[list[Attempt], list[Attempt]] | None] = asyncio.Queue()
+        self._recorded: asyncio.Queue[tuple[list[Attempt], list[Dead]] | None] = asyncio.Queue()
 
     def put(self, outcome: Attempt) -> None:
         """Record this soon. What changes its endpoint's row, too, takes longer, and nothing else waits for it."""
@@ -82,7 +83,7 @@ class Recorder:
         """Record outcomes, those of an endpoint together. Those that fail hold up no others, nor what comes later."""
         parts: dict[str, list[Attempt]] = {}
         for attempt in done:
-            parts.setdefault(attempt.job.entry.key.endpoint_id, []).append(attempt)
+            parts.setdefault(attempt.endpoint_id, []).append(attempt)
         for part, error in await apart(list(parts.values()), self._record_together):
             again = self._record_later if isinstance(error, db.Locked) else self._record_apart
             task = asyncio.create_task(again(part))
@@ -128,7 +129,7 @@ class Recorder:
         while (recorded := await self._recorded.get()) is not None:
             await self._acknowledge(*recorded)
 
-    async def _acknowledge(self, done: list[Attempt], dead: list[Attempt]) -> None:
+    async def _acknowledge(self, done: list[Attempt], dead: list[Dead]) -> None:
         telemetry.log(
             "batch.delivered",
             attempts=len(done),
@@ -139,9 +140,7 @@ class Recorder:
         try:
             await streams.done(self._redis, [attempt.job.entry for attempt in done])
             if dead:
-                await streams.announce_dead(
-                    self._redis, [(*attempt.job.entry.key[:2], attempt.outcome) for attempt in dead]
-                )
+                await streams.announce_dead(self._redis, dead)
         except Exception as error:  # noqa: BLE001 - the entries are stale now; whoever takes them over acknowledges them
             telemetry.warn("stream.not_acknowledged", error=error, entries=len(done))
 

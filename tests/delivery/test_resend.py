@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from leadwire.delivery.worker import response_headers
+from leadwire.delivery.worker import attempt as attempts
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -102,18 +102,18 @@ async def test_response_headers_are_kept_without_secrets_and_erased_with_the_per
     (attempt,) = (await of(workspace, sent.webhook_id)).history
     known = {name.lower(): value for name, value in attempt.response_headers}
     assert (known["x-trace"], known["set-cookie"], known["x-api-key"]) == (
-        "abc-1", response_headers.MASKED, response_headers.MASKED
+        "abc-1", attempts.MASKED, attempts.MASKED
     )  # fmt: skip
     await erasure.erase_lead(workspace, lead.id)
     assert await db.value("SELECT response_headers FROM attempt") is None
 
 
 def test_headers_are_bounded():
-    found = response_headers.kept([(f"x-{number}", "a" * 10_000) for number in range(100)])
+    found = attempts.kept_headers([(f"x-{number}", "a" * 10_000) for number in range(100)])
     assert found is not None
     assert len(found) <= 4096
     assert {len(value) for _, value in json.loads(found)} == {500}
-    assert response_headers.kept([]) is None
+    assert attempts.kept_headers([]) is None
 
 
 @pytest.mark.parametrize(
@@ -134,4 +134,4 @@ def test_headers_are_bounded():
 )
 def test_addresses_in_response_headers_lose_what_may_be_a_secret(value, shown):
     for name in ("Location", "Link", "WWW-Authenticate", "X-Other"):
-        assert json.loads(response_headers.kept([(name, value)])) == [[name, shown]]
+        assert json.loads(attempts.kept_headers([(name, value)])) == [[name, shown]]

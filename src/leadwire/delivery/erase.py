@@ -2,10 +2,11 @@
 workspace that is deleted, everything.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from leadwire.delivery.envelope import KINDS
 from leadwire.infrastructure import batches, db, ids
@@ -53,20 +54,16 @@ async def blank_events(workspace: str, since: datetime, until: datetime) -> tupl
 
     What is still to be sent is left as it is. Return how many there were, and whether there are more.
     """
-    span = {"first": ids.floor("evt", since), "end": ids.floor("evt", until)}
-    async with db.transaction():
-        await _IN_ORDER.rows()
-        rows = await _SOME_OLD.rows(workspace=workspace, kinds=_ALL, most=_AT_ONCE, **span)
+    async with _in_order(workspace, since, until) as span:
+        rows = await _SOME_OLD.rows(**span, most=_AT_ONCE)
         blanked = await batches.most([row["id"] for row in rows], _blank, "event.not_blanked")
     return blanked, len(rows) >= _AT_ONCE
 
 
 async def any_left(workspace: str, since: datetime, until: datetime) -> bool:
     """Whether some of a workspace's events in a span still have their bodies: what is still to be sent, or failed."""
-    span = {"first": ids.floor("evt", since), "end": ids.floor("evt", until)}
-    async with db.transaction():
-        await _IN_ORDER.rows()
-        return bool(await _ANY_LEFT.value(workspace=workspace, kinds=_ALL, **span))
+    async with _in_order(workspace, since, until) as span:
+        return bool(await _ANY_LEFT.value(**span))
 
 
 async def count_events(
@@ -75,12 +72,19 @@ async def count_events(
     """Count at most so many events of each kind that `blank_events` would blank. Return also when the oldest was
     recorded, and whether there are later ones.
     """
-    span = {"first": ids.floor("evt", since), "end": ids.floor("evt", before)}
-    async with db.transaction():
-        await _IN_ORDER.rows()
-        count, oldest = await _COUNT_OLD.one(LookupError(), workspace=workspace, kinds=_ALL, most=most, **span)
+    async with _in_order(workspace, since, before) as span:
+        count, oldest = await _COUNT_OLD.one(LookupError(), **span, most=most)
         last = await _LAST.value(workspace=workspace, kinds=_ALL)
     return count, ids.moment(oldest) if oldest else None, last is not None and last >= span["end"]
+
+
+@asynccontextmanager
+async def _in_order(workspace: str, since: datetime, until: datetime) -> AsyncIterator[dict[str, Any]]:
+    """A transaction that reads a workspace's events of a span by their index, and the values that name them."""
+    async with db.transaction():
+        await _IN_ORDER.rows()
+        first, end = (ids.floor("evt", moment) for moment in (since, until))
+        yield {"workspace": workspace, "kinds": _ALL, "first": first, "end": end}
 
 
 async def _blank(events: Sequence[str]) -> None:

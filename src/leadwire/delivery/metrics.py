@@ -16,8 +16,6 @@ _OURS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5
 _THEIRS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 35)  # ends past the deadline
 _WHOLE: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 120, 600, 3600)  # with retries
 
-HOPS: Final = ("commit", "relay", "claim", "send", "record")
-
 COMMITTED: Final = counter("events_committed", "Events committed to the outbox.", "kind", values=EVERY_KIND)
 RELAYED: Final = counter("events_relayed", "Events that became deliveries.")
 ADDED: Final = counter(
@@ -35,7 +33,7 @@ HOP_SECONDS: Final = histogram(
     " claimed by a worker. send: the POST. record: from the response to the recorded outcome.",
     "hop",
     bounds=_OURS,
-    values=HOPS,
+    values=("commit", "relay", "claim", "send", "record"),
 )
 DISPATCH_SECONDS: Final = histogram(
     "dispatch_delay_seconds",

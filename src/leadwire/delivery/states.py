@@ -24,17 +24,7 @@ State = Literal["waiting", "queued", "delivered", "dead", "cancelled"]
 
 Canceled ones are stored as `cancelled`: the value is older than our spelling."""
 
-ExactState = Literal[
-    "waiting",
-    "behind",
-    "set_aside",
-    "queued",
-    "sending",
-    "fetched",
-    "delivered",
-    "dead",
-    "cancelled",
-]
+ExactState = Literal["waiting", "behind", "set_aside", "queued", "sending", "fetched", "delivered", "dead", "cancelled"]
 """The same, told apart."""
 
 EXACT: Final[Mapping[ExactState, State]] = {

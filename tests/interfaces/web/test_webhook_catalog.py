@@ -8,16 +8,16 @@ import pytest
 
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.worker import hourly_stats
-from leadwire.domain.webhooks import catalog, changes, preview, stats
+from leadwire.domain.webhooks import changes, preview, samples, stats
 from leadwire.infrastructure import clock, db
 from tests import make
 from tests.delivery.wired import endpoint
 
 
 def test_every_kind_is_in_the_catalog_once():
-    kinds = [one.kind for group in catalog.GROUPS.values() for one in group]
+    kinds = [one.kind for group in samples.GROUPS.values() for one in group]
     assert sorted(kinds) == sorted(EVERY_KIND)
-    assert all(one.title and one.about and one.data for group in catalog.GROUPS.values() for one in group)
+    assert all(one.title and one.about and one.data for group in samples.GROUPS.values() for one in group)
 
 
 @pytest.mark.parametrize(
@@ -30,10 +30,10 @@ def test_every_kind_is_in_the_catalog_once():
 )
 def test_only_who_has_every_kind_has_all_events(missing, told):
     kinds = [kind for kind in EVERY_KIND if kind not in missing]
-    tags = catalog.briefly(kinds)
+    tags = samples.briefly(kinds)
     assert tags[: len(told)] == told
     assert len(tags) == 1 or not {"all events", *missing} & set(tags)
-    groups = {name: [one.kind for one in group] for name, group in catalog.GROUPS.items()}
+    groups = {name: [one.kind for one in group] for name, group in samples.GROUPS.items()}
     assert tags == ["all events"] or sorted(kind for tag in tags for kind in groups.get(tag, [tag])) == sorted(kinds)
 
 

@@ -133,10 +133,7 @@ async def count_secrets() -> Secrets | None:
     if not await _EXISTS.value():
         return None
     endpoints = unreadable = 0
-    rows = await _BY_KEY.rows()
-    if not rows:
-        return Secrets(0, 0)
-    for _, endpoint_id, sealed, count in rows:
+    for _, endpoint_id, sealed, count in await _BY_KEY.rows():
         endpoints += count
         try:
             opened(endpoint_id, WebhookEndpoint.secret, sealed)

@@ -84,31 +84,22 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._pinning = Joined[_Pinned]()
         self._looking_up = Joined[list[str]]()
 
-    async def post(
-        self, url: str, headers: list[tuple[str, str]], body: bytes, identity: Identity | None = None
-    ) -> ReceiverResponse:
-        """Send one POST, with the client certificate of `identity`. No redirect is followed; a 3xx is the answer.
-
-        The head of the answer decides. Of its body there is what came soon, whatever state it is in.
-        """
-        return await self._send("POST", url, headers, body, identity)
-
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The same for whatever speaks httpx: `httpx.AsyncClient(transport=...)`. A body that breaks off fails."""
         headers = [(name, value) for name, value in request.headers.multi_items() if name not in _OWN_HEADERS]
-        answer = await self._send(request.method, str(request.url), headers, await request.aread(), whole=True)
+        body = await request.aread()
+        answer = await self.post(str(request.url), headers, body, method=request.method, whole=True)
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
-    async def _send(
-        self,
-        method: str,
-        url: str,
-        headers: list[tuple[str, str]],
-        body: bytes,
-        identity: Identity | None = None,
-        *,
-        whole: bool = False,
-    ) -> ReceiverResponse:
+    async def post(
+        self, url: str, headers: list[tuple[str, str]], body: bytes, identity: Identity | None = None, *,
+        method: str = "POST", whole: bool = False,
+    ) -> ReceiverResponse:  # fmt: skip
+        """Send one request, with the client certificate of `identity`. No redirect is followed; a 3xx is the answer.
+
+        The head of the answer decides, unless the `whole` is wanted: else of its body there is what came soon, whatever
+        state it is in.
+        """
         normal, origin = self._target(url)
         if identity:
             origin = origin._replace(identity=identity)

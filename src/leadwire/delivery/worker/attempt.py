@@ -1,8 +1,12 @@
-"""One POST: what a worker has in hand, the request that is made of it, and what came of it."""
+"""One POST: what a worker has in hand, the request that is made of it, what came of it, and what is kept of that."""
 
+import re
 import time
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from leadwire.delivery import retry, signing, states
 from leadwire.delivery.retry import NextStep
@@ -10,13 +14,21 @@ from leadwire.delivery.states import Outcome
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.transport.identity import Identity
-from leadwire.delivery.worker import response_headers
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import tracing
 from leadwire.infrastructure.telemetry.tracing import Span
 
 _SNIPPET: Final = 2048  # bytes of the answer that are kept
+MASKED: Final = "(masked)"
+_SECRET: Final = re.compile(r"cookie|authoriz|token|secret|passw|session|api-?key|csrf|signature", re.IGNORECASE)
+# In a header's value: who signs in at an address, and its query and fragment. Both may hold a token.
+_USERINFO: Final = re.compile(r"//[^\s/?#<>\"]*@")
+_QUERY: Final = re.compile(r"([?#])[^\s<>\"]+")
+_LARGEST: Final = 4096  # characters of all headers
+_LONGEST: Final = 500  # of one value
+
+_encode = msgspec.json.Encoder().encode
 
 
 class ClaimedDelivery(NamedTuple):
@@ -101,7 +113,7 @@ async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: S
         outcome = getattr(raised, "outcome", "protocol_error")
         error = _text(str(raised) or type(raised).__name__)
     else:
-        status, body, received = answer.status, answer.body[:_SNIPPET], response_headers.kept(answer.received)
+        status, body, received = answer.status, answer.body[:_SNIPPET], kept_headers(answer.received)
         outcome = states.of_status(status)
         retry_after = retry.asked_for(answer.headers.get("retry-after"), started_at)
     end = time.perf_counter()
@@ -152,3 +164,17 @@ def _begin_span(job: ClaimedDelivery) -> Span | None:
 def _text(text: str) -> str:
     """What PostgreSQL can hold: no NUL."""
     return text.replace("\0", "\ufffd")[:_SNIPPET]
+
+
+def kept_headers(headers: Iterable[tuple[str, str]]) -> str | None:
+    """Return a receiver's headers as JSON, a list of pairs, in their order, without secrets; None without any. What is
+    too much is left out.
+    """
+    pairs, size = [], 0
+    for name, value in headers:
+        text = MASKED if _SECRET.search(name) else _QUERY.sub(rf"\1{MASKED}", _USERINFO.sub("//", value))[:_LONGEST]
+        size += len(name) + len(text) + 6
+        if size > _LARGEST:
+            break
+        pairs.append((name[:_LONGEST], text))
+    return _encode(pairs).decode() if pairs else None

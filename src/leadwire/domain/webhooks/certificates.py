@@ -42,22 +42,23 @@ def checked(certificate: str, key: str) -> Certificate:
     """The certificate with its chain, and the key, both as PEM. Raise Invalid."""
     for field, text in (("certificate", certificate), ("key", key)):
         if not text.strip():
-            raise _refused(field, "required", "A certificate and its key belong together: give both.")
+            raise invalid_field(f"/{field}", "required", "A certificate and its key belong together: give both.")
         if len(text) > _LARGEST:
-            raise _refused(field, "too_long", f"At most {_LARGEST:,} characters.")
+            raise invalid_field(f"/{field}", "too_long", f"At most {_LARGEST:,} characters.")
     chain, private = _chain(certificate), _private(key)
     if private.public_key() != chain[0].public_key():
-        raise _refused("key", "wrong_key", "This is the key of another certificate. The first one given is yours.")
+        message = "This is the key of another certificate. The first one given is yours."
+        raise invalid_field("/key", "wrong_key", message)
     begins, ends = chain[0].not_valid_before_utc, chain[0].not_valid_after_utc
     if not begins <= clock.now() < ends:
-        raise _refused("certificate", "not_valid_now", f"It is valid from {begins:%Y-%m-%d} to {ends:%Y-%m-%d}.")
+        raise invalid_field("/certificate", "not_valid_now", f"It is valid from {begins:%Y-%m-%d} to {ends:%Y-%m-%d}.")
     parts = [private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
     pem = b"".join([*parts, *(certificate.public_bytes(Encoding.PEM) for certificate in chain)]).decode()
     try:
         identity.check(pem)
     except ValueError as error:
         message = "Use RSA with at least 2048 bits, ECDSA on P-256 or P-384, or Ed25519."
-        raise _refused("key", "unsupported", message) from error
+        raise invalid_field("/key", "unsupported", message) from error
     subject = chain[0].subject.rfc4514_string() or f"serial number {chain[0].serial_number:x}"
     return Certificate(pem, "".join(filter(str.isprintable, subject))[:_SHOWN], ends)
 
@@ -68,9 +69,9 @@ def _chain(text: str) -> list[x509.Certificate]:
         first = chain[0]  # of which these are read only now
         _ = first.public_key(), first.subject.rfc4514_string(), first.not_valid_before_utc, first.not_valid_after_utc
     except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
-        raise _refused("certificate", "malformed", "This is not a certificate in PEM.") from error
+        raise invalid_field("/certificate", "malformed", "This is not a certificate in PEM.") from error
     if len(chain) > _LONGEST_CHAIN:
-        raise _refused("certificate", "too_many", f"At most {_LONGEST_CHAIN} certificates.")
+        raise invalid_field("/certificate", "too_many", f"At most {_LONGEST_CHAIN} certificates.")
     return chain
 
 
@@ -80,9 +81,10 @@ def _private(text: str) -> PrivateKeyTypes:
         # that shows the certificate needs of them, `identity.check` finds out at once.
         return load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except TypeError as error:
-        raise _refused("key", "encrypted", "The key has a passphrase. Give it without: openssl pkey -in KEY") from error
+        message = "The key has a passphrase. Give it without: openssl pkey -in KEY"
+        raise invalid_field("/key", "encrypted", message) from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise _refused("key", "malformed", "This is not a private key in PEM.") from error
+        raise invalid_field("/key", "malformed", "This is not a private key in PEM.") from error
 
 
 async def replace(workspace: str, endpoint_id: str, certificate: str, key: str) -> Endpoint:
@@ -103,7 +105,3 @@ async def remove(workspace: str, endpoint_id: str) -> None:
         await changes.locked(workspace, endpoint_id)
         values = {"certificate": None, "certificate_subject": None, "certificate_ends_at": None}
         await rows.update(endpoint_id, values)
-
-
-def _refused(field: str, code: str, message: str) -> Invalid:
-    return invalid_field(f"/{field}", code, message)

@@ -106,12 +106,11 @@ async def events_of_numbers(workspace: str | None, endpoint_id: str, first: int,
 async def _with_history(row: db.Row) -> DeliveryDetail:
     series = len(settings.get().retry_schedule) + 1
     attempts = await _ATTEMPTS.rows(event_id=row["event_id"], endpoint_id=row["endpoint_id"], series=series)
-    history = [Attempt(*[*values[:-1], _pairs(values[-1])]) for values in map(clock.texts, attempts)]
+    history = [
+        Attempt(*[*values, msgspec.json.decode(headers or "[]", type=list[tuple[str, str]])])
+        for *values, headers in map(clock.texts, attempts)
+    ]
     return DeliveryDetail(*[*clock.texts(row), history])
-
-
-def _pairs(text: str | None) -> list[tuple[str, str]]:
-    return msgspec.json.decode(text or "[]", type=list[tuple[str, str]])
 
 
 async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, ExactState, str | None]]]:

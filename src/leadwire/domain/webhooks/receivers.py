@@ -135,7 +135,7 @@ async def wait(receiver: Receiver, seconds: float, gone: asyncio.Future[None], o
         gone.add_done_callback(lambda _: woken.set())
         while not (gone.done() or over()) and (left := end - now()) > 0:
             woken.clear()
-            if (due := await pull.until_due(*_place(receiver))) <= 0:
+            if (due := await pull.until_due(receiver.endpoint_id, receiver.workspace)) <= 0:
                 return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(left, due, _LOOK)):
@@ -145,7 +145,7 @@ async def wait(receiver: Receiver, seconds: float, gone: asyncio.Future[None], o
 async def fetch(receiver: Receiver, most: int) -> Batch:
     """Hand out up to `most` deliveries. Raise Unavailable."""
     try:
-        lease, handed = await pull.take(*_place(receiver), most, settings.get())
+        lease, handed = await pull.take(receiver.endpoint_id, receiver.workspace, most, settings.get())
     except OperatorError as error:
         telemetry.fail("secret.unreadable", error=error, endpoint_id=receiver.endpoint_id)
         raise Unavailable("The endpoint's secret cannot be read just now.") from error
@@ -155,14 +155,10 @@ async def fetch(receiver: Receiver, most: int) -> Batch:
 async def acknowledge(receiver: Receiver, lease: str, events: Sequence[str]) -> Acknowledged:
     """Record that these events of a batch have arrived. To acknowledge one again changes nothing. Raise Unavailable."""
     try:
-        delivered = await pull.acknowledge(*_place(receiver), lease, events, settings.get())
+        delivered = await pull.acknowledge(receiver.endpoint_id, receiver.workspace, lease, events, settings.get())
     except db.Locked as error:
         raise Unavailable("The endpoint is being changed.", headers={"Retry-After": "1"}) from error
     distinct = list(dict.fromkeys(events))
     return Acknowledged(
         [event for event in distinct if event in delivered], [event for event in distinct if event not in delivered]
     )
-
-
-def _place(receiver: Receiver) -> tuple[str, str]:
-    return receiver.endpoint_id, receiver.workspace

@@ -1,10 +1,14 @@
-"""A sample of every event kind, which test events carry, and code that checks a delivery, in eight languages."""
+"""What people choose and build by: the catalog of events, a sample of each, which test events carry, and code that
+checks a delivery, in eight languages.
+"""
 
 import functools
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from leadwire.delivery import envelope
 from leadwire.infrastructure import clock
@@ -23,6 +27,32 @@ SAMPLES: Final = msgspec.json.decode(
 """The data of an event of each kind, with ids that are plainly not real."""
 NAMED_SAMPLES: Final[dict[str, dict[str, Any]]] = {kind: SAMPLES.pop(kind) for kind in envelope.NAMED}
 """The same of the kinds that only those get who name them."""
+
+
+class EventInfo(Struct, frozen=True):
+    """One kind of event."""
+
+    kind: str
+    title: str
+    about: str
+    """When it is sent."""
+    data: str
+    """What it carries."""
+
+
+GROUPS: Final = msgspec.toml.decode(
+    Path(__file__).with_name("catalog.toml").read_bytes(), type=dict[str, tuple[EventInfo, ...]]
+)
+"""Every kind that an endpoint can subscribe to, in groups."""
+
+
+def briefly(kinds: Collection[str]) -> list[str]:
+    """What an endpoint subscribes to, in few words: a group that is chosen whole by its name, the rest by its kinds."""
+    whole = [name for name, group in GROUPS.items() if {event.kind for event in group} <= set(kinds)]
+    if len(whole) == len(GROUPS):
+        return ["all events"]
+    named = {event.kind for name in whole for event in GROUPS[name]}
+    return whole + [kind for kind in kinds if kind not in named]
 
 
 @functools.cache

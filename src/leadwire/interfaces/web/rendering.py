@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from leadwire.domain.bots.builder import variables
 from leadwire.domain.bots.look import LANGUAGES
 from leadwire.domain.mail import reads as mail_reads
-from leadwire.domain.webhooks import catalog, explain, samples
+from leadwire.domain.webhooks import explain, samples
 from leadwire.infrastructure import clock, preconditions, settings, user_agents
 from leadwire.interfaces.http import assets
 from leadwire.interfaces.web import charts, faces
@@ -70,12 +70,12 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    jinja.globals |= {"KINDS": tuple(samples.bodies()), "GROUPS": catalog.GROUPS, "TERMS": TERMS}
+    jinja.globals |= {"KINDS": tuple(samples.bodies()), "GROUPS": samples.GROUPS, "TERMS": TERMS}
     jinja.globals |= {"LANGUAGES": LANGUAGES, "asset": assets.address, "mail_enabled": mail_reads.enabled}
     jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, due, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
-    others = (catalog.briefly, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
+    others = (samples.briefly, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)
     jinja.tests["question"] = variables.is_question
     jinja.filters |= {function.__name__: function for function in (*filters, *others, preconditions.digest)}
     parts = vars(jinja.get_template("parts.html").module)

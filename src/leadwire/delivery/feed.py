@@ -35,23 +35,19 @@ _READ, _PLACE, _ONE, _ABOUT_LEAD, _ABOUT_CONVERSATION, _ANY = named(
 )
 
 
-class StoredEvent(Struct, frozen=True):
-    """An event; `body` is what was signed and sent, empty once its person is erased. `actor`: who made the change."""
+class FeedEvent(Struct, frozen=True):
+    """An event; `body` is what was signed and sent, empty once its person is erased."""
 
     id: str
     kind: str
     at: datetime
     body: str
+
+
+class StoredEvent(FeedEvent, frozen=True):
+    """The same, with who made the change."""
+
     actor: str | None
-
-
-class FeedEvent(Struct, frozen=True):
-    """An event; `body` is the text that webhooks carry."""
-
-    id: str
-    kind: str
-    occurred_at: str
-    body: str
 
 
 class Feed(Struct, frozen=True):
@@ -76,11 +72,10 @@ async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], sub
 
 async def one(workspace: str, event_id: str) -> FeedEvent | None:
     """Return an event of the feed by its id; None without it, or when it is about somebody who was erased."""
-    if not ids.is_id("evt", event_id) or not (
-        row := await _ONE.row(workspace=workspace, id=event_id, kinds=list(KINDS))
-    ):
+    if not ids.is_id("evt", event_id):
         return None
-    return FeedEvent(row["id"], row["kind"], clock.iso(row["occurred_at"]), row["body"])
+    row = await _ONE.row(workspace=workspace, id=event_id, kinds=list(KINDS))
+    return FeedEvent(*row) if row else None
 
 
 async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100) -> Feed:
@@ -102,7 +97,7 @@ async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit
             position_after = (xact, position) if first <= position else ("0", 0)
             where = {"first": first, "end": end, "xact": position_after[0], "position": position_after[1]}
             rows += await _READ.rows(**values, **where, limit=limit - len(rows))
-    events = [FeedEvent(id_, kind, clock.iso(at), body) for id_, kind, at, body, since in rows if since is None]
+    events = [FeedEvent(*event) for *event, held_back_since in rows if held_back_since is None]
     return Feed(events, rows[len(events)]["held_back_since"] if len(events) < len(rows) else None)
 
 

@@ -79,15 +79,11 @@ def signatures(
     if signing_key:
         standard.append("v1a," + base64.b64encode(_private(signing_key).sign(content)).decode())
     return [
-        (f"{prefix}Signature", _simple(secret, body)),
+        (f"{prefix}Signature", "sha256=" + hmac.digest(secret.encode(), body, "sha256").hex()),
         ("webhook-id", signed_id),
         ("webhook-timestamp", str(at)),
         ("webhook-signature", " ".join(standard)),
     ]
-
-
-def _simple(secret: str, body: bytes) -> str:
-    return "sha256=" + hmac.digest(secret.encode(), body, "sha256").hex()
 
 
 def _standard(secret: str, content: bytes) -> str:

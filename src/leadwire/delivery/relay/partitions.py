@@ -37,7 +37,11 @@ async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
     today: date = await _TODAY.value()
     earliest = today - timedelta(days=retention_days)
     existing = set(await _existing())
-    missing = [day for day in _wanted(today, await _first(today, earliest)) if day not in existing]
+    first = today  # to make, or the day of the oldest event in the default partition if it is to be kept
+    if oldest := await _OLDEST_BY_DEFAULT.value():
+        first = min(today, max(earliest, ids.moment(oldest).date()))
+    wanted = [*range(1, AHEAD + 1), *range(0, (first - today).days - 1, -1)]  # days from today
+    missing = [day for number in wanted if (day := today + timedelta(days=number)) not in existing]
     created = [day for day in missing if await _make(day)]
     # A wrong clock alone, the database's or ours, makes no day old.
     kept_from = min(earliest, clock.now().date() - timedelta(days=retention_days))
@@ -63,18 +67,6 @@ async def kept_from() -> str:
 
 async def _existing() -> list[date]:
     return [row["day"] for row in await _DAYS.rows()]
-
-
-async def _first(today: date, earliest: date) -> date:
-    """The first day to make: today, or that of the oldest event in the default partition if it is to be kept."""
-    oldest = await _OLDEST_BY_DEFAULT.value()
-    return min(today, max(earliest, ids.moment(oldest).date())) if oldest else today
-
-
-def _wanted(today: date, first: date) -> list[date]:
-    """The days ahead, then today and those before it, backwards."""
-    ahead = [today + timedelta(days=day) for day in range(1, AHEAD + 1)]
-    return [*ahead, *(today - timedelta(days=day) for day in range((today - first).days + 1))]
 
 
 async def _make(day: date) -> bool:

@@ -130,12 +130,8 @@ class Recorder:
             await self._acknowledge(*recorded)
 
     async def _acknowledge(self, done: list[Attempt], dead: list[Dead]) -> None:
-        telemetry.log(
-            "batch.delivered",
-            attempts=len(done),
-            delivered=sum(attempt.outcome == "delivered" for attempt in done),
-            dead=len(dead),
-        )
+        delivered = sum(attempt.outcome == "delivered" for attempt in done)
+        telemetry.log("batch.delivered", attempts=len(done), delivered=delivered, dead=len(dead))
         log_attempts(done)
         try:
             await streams.done(self._redis, [attempt.job.entry for attempt in done])

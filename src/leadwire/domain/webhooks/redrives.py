@@ -152,7 +152,8 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
     replay = selection.replay or selection.numbers is not None
     if replay and selection.outcomes:
         raise invalid_field("/outcomes", "not_together", "A replay sends every event, whatever came of it.")
-    if (selection.event_id or selection.numbers) and (bound := _time_of(selection)):
+    bound = "since" if selection.since else "until" if selection.until else None
+    if bound and (selection.event_id or selection.numbers):
         raise invalid_field(f"/{bound}", "not_together", "What is named, by an event or numbers, needs no time.")
     for field, names, every in (("kinds", selection.kinds, EVERY_KIND), ("outcomes", selection.outcomes, OUTCOMES)):
         if unknown := [name for name in names if name not in every]:
@@ -163,11 +164,6 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
     return Criteria(
         workspace, first_event, end_event, selection.endpoint_id, kinds, outcomes, first, last, replay=replay
     )
-
-
-def _time_of(selection: Selection) -> str | None:
-    """Which bound of time is given, if any."""
-    return "since" if selection.since else "until" if selection.until else None
 
 
 async def _range(workspace: str, selection: Selection) -> tuple[str, str]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from redis.asyncio import Redis
 
 from leadwire.delivery.relay.reconcile import count_lost
-from leadwire.infrastructure.db.statements import Statement, load
+from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
 
@@ -32,10 +32,11 @@ async def check(
     """Check the deliveries of events with ids from `since` on, each `apart`. Return the checks, and whether Redis could
     be asked.
     """
-    checks = []
+    checks, values = [], {"since": since, "attempts": len(settings.retry_schedule) + 1}
     for name, count in _CHECKS.items():
         async with apart():
-            checks.append(Check(name, count.about, await count.value(**_values(count, settings, since))))
+            broken = await count.value(**{value: values[value] for value in count.names})
+            checks.append(Check(name, count.about, broken))
     if redis is None:
         return checks, False
     try:
@@ -45,8 +46,3 @@ async def check(
         return checks, False
     checks.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", lost))
     return checks, True
-
-
-def _values(count: Statement, settings: Settings, since: str) -> dict[str, Any]:
-    values = {"since": since, "attempts": len(settings.retry_schedule) + 1}
-    return {name: values[name] for name in count.names}

@@ -8,6 +8,7 @@ under way and whose last did not fail. An endpoint whose last POST was slow begi
 """
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 SLOW_AFTER: Final = 1.0
@@ -25,15 +26,14 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
+@dataclass(slots=True, eq=False)
 class Slot:
     """What one POST holds, until it is given back with `Slots.leave`."""
 
-    __slots__ = ("endpoint_id", "slow", "timer")
-    timer: Timer
+    endpoint_id: str
+    slow: bool
+    timer: Timer = field(init=False)
     """Of whoever moves it to the slow lane."""
-
-    def __init__(self, endpoint_id: str, *, slow: bool) -> None:
-        self.endpoint_id, self.slow = endpoint_id, slow
 
 
 class _Lane:
@@ -52,13 +52,13 @@ class _Lane:
             del self.taken[endpoint_id]
 
 
+@dataclass(slots=True)
 class _Record:
     """What is known of an endpoint: how many POSTs it may have, and how its last one was."""
 
-    __slots__ = ("failing", "most", "slow")
-
-    def __init__(self) -> None:
-        self.most, self.failing, self.slow = _FIRST, False, False
+    most: int = _FIRST
+    failing: bool = False
+    slow: bool = False
 
 
 class Pace:

@@ -5,7 +5,7 @@ PostgreSQL asks it of an event's body where deliveries are made, as a jsonpath.
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -45,12 +45,6 @@ class Filter(Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.bots or self.changed or self.conditions)
 
 
-class _Condition(NamedTuple):
-    path: str
-    op: str
-    value: _Scalar | list[_Scalar] | None
-
-
 def path_of(wanted: Filter) -> str:
     """Return the jsonpath. Raise Invalid, which names the entry."""
     for name, most in MOST.items():
@@ -73,13 +67,12 @@ def path_of(wanted: Filter) -> str:
 
 def _asked(number: int, line: str) -> str:
     try:
-        condition = _read(line)
-        return _OPS[condition.op](_path("/conditions", condition.path), condition.value)
+        return _read(line)
     except Invalid as error:
         raise invalid_field("/conditions", "malformed", f"Condition {number}: {error.detail}") from error
 
 
-def _read(line: str) -> _Condition:
+def _read(line: str) -> str:
     match = _LINE.fullmatch(line.strip())
     if not match or UNSEEN.search(line):
         raise Invalid("Write `path op value`, such as `score gte 50`.")
@@ -88,7 +81,8 @@ def _read(line: str) -> _Condition:
         raise Invalid(f"No such operator: {op}. There are: {', '.join(_OPS)}.")
     if (text is None) != (op in ("is_set", "not_set")):
         raise Invalid(f"`{op}` takes {'a value' if text is None else 'no value'}.")
-    return _Condition(path, op, None if text is None else _list(text) if op == "in" else _value(text))
+    value = None if text is None else _list(text) if op == "in" else _value(text)
+    return _OPS[op](_path("/conditions", path), value)
 
 
 def _value(text: str) -> _Scalar:

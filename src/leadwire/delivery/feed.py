@@ -20,6 +20,7 @@ from leadwire.delivery import epochs
 from leadwire.delivery.envelope import EVERY_KIND, KINDS
 from leadwire.delivery.relay import partitions
 from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 from leadwire.infrastructure.errors import FieldError, InvalidParameter
 
@@ -30,9 +31,7 @@ _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that ar
 _CLOCKS_DIFFER: Final = timedelta(minutes=5)  # a follower that begins now may be ahead of us
 _BEFORE_LOSS: Final = timedelta(minutes=5)  # longer than a transaction takes, and than clocks differ
 
-_READ, _PLACE, _ONE, _ABOUT_LEAD, _ABOUT_CONVERSATION, _ANY = named(
-    __file__, "read place one about_lead about_conversation any"
-)
+_READ, _PLACE, _ONE, _ABOUT_LEAD, _ABOUT_CONVERSATION = named(__file__, "read place one about_lead about_conversation")
 
 
 class FeedEvent(Struct, frozen=True):
@@ -59,9 +58,9 @@ class Feed(Struct, frozen=True):
     held_back_since: datetime | None
 
 
-async def check_table() -> None:
-    """Raise asyncpg's UndefinedTableError where nothing has been migrated."""
-    await _ANY.value()
+@query()
+async def check_table() -> bool:
+    """Whether there are any events. Raise asyncpg's UndefinedTableError where nothing has been migrated."""
 
 
 async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], subject: str) -> list[StoredEvent]:

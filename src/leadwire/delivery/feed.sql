@@ -57,5 +57,5 @@ WITH about AS MATERIALIZED ({columns} lead_id = :subject) {latest}
 -- about_conversation: the latest about a conversation
 WITH about AS MATERIALIZED ({columns} conversation_id = :subject) {latest}
 
--- any: whether there are any: fails where nothing has been migrated
+-- check_table
 SELECT EXISTS (SELECT 1 FROM event)

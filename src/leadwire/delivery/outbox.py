@@ -209,12 +209,12 @@ def _recording(change: Statement | None, *, alone: bool = False) -> Statement:
     """The statement that makes changes and records their events: first the changes' own values, then `_GIVEN`. What is
     `alone` is made or not, with all its events.
     """
-    text, changed, made = "", "", "way"
+    text, only, returned = "", "", "way"
     if change and alone:
-        text, changed, made = f"{change.text}, ", "WHERE EXISTS (SELECT FROM changed)", "changed LEFT JOIN way ON true"
+        text, only, returned = f"{change.text}, ", "WHERE EXISTS (SELECT FROM changed)", "changed LEFT JOIN way ON true"
     elif change:
-        text, changed = f"changed AS ({change.text}), ", "WHERE id IN (SELECT event FROM changed)"
-    filled = _RECORD.format(given=_VALUES, direct=DIRECT, change=text, changed=changed, made=made)
+        text, only = f"changed AS ({change.text}), ", "WHERE id IN (SELECT event FROM changed)"
+    filled = _RECORD.format(given=_VALUES, direct=DIRECT, change=text, changed=only, made=returned)
     return sql(filled, after=len(change.names) if change else 0)
 
 

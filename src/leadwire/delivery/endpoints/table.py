@@ -1,6 +1,5 @@
 """The table of webhook endpoints, and whether this process's keys open their secrets: else nothing can be signed."""
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from piccolo.columns import Array, BigInt, Boolean, Bytea, Column, DoublePrecision, Integer, SmallInt, Text, Timestamptz
@@ -9,6 +8,7 @@ from piccolo.table import Table
 from leadwire.infrastructure import secret_box
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.declared import Declared
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import columns, named
 from leadwire.infrastructure.errors import OperatorError
 
@@ -96,7 +96,7 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
 SEALED: Final = columns(WebhookEndpoint, WebhookEndpoint.declared.sealed)
 """Columns that `secret_box` seals; the last one is not needed to send."""
 
-_EXISTS, _BY_KEY, _SUBSCRIBED = named(__file__, "exists by_key subscribed")
+_EXISTS, _BY_KEY = named(__file__, "exists by_key")
 
 
 class Secrets(NamedTuple):
@@ -123,9 +123,9 @@ async def check_secret() -> None:
         opened(row["id"], secret, row["secret"])
 
 
-async def subscribed(kind: str, workspaces: Iterable[str]) -> set[str]:
-    """Return those of the workspaces that have an enabled endpoint for a kind of event."""
-    return {row["workspace_id"] for row in await _SUBSCRIBED.rows(kind=kind, workspaces=list(workspaces))}
+@query()
+async def subscribed(kind: str, workspace: str) -> bool:
+    """Whether a workspace has an enabled endpoint for a kind of event."""
 
 
 async def count_secrets() -> Secrets | None:

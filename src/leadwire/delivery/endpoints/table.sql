@@ -6,6 +6,5 @@ SELECT DISTINCT ON (key) substring(secret FOR 4) AS key, id, secret,
     count(*) OVER (PARTITION BY substring(secret FOR 4))
 FROM webhook_endpoint ORDER BY key
 
--- subscribed: those of some workspaces that have an endpoint for a kind of event
-SELECT DISTINCT workspace_id FROM webhook_endpoint
-WHERE workspace_id = ANY(:workspaces::text[]) AND enabled AND :kind = ANY(events)
+-- subscribed
+SELECT EXISTS (SELECT 1 FROM webhook_endpoint WHERE workspace_id = :workspace AND enabled AND :kind = ANY(events))

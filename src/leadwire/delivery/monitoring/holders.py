@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple
 from msgspec import Struct
 
 from leadwire.infrastructure import db
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.telemetry.metrics import LookedUp
 
@@ -82,9 +83,9 @@ async def disk() -> Disk | None:
     return Disk(folder, usage.free, usage.total) if usage else None
 
 
+@query()
 async def holders() -> list[Holder]:
-    """Return who holds what, those with the oldest snapshots first."""
-    return [Holder(*row) for row in await _STATEMENTS["holders"].rows()]
+    """Return who keeps dead rows, or files of the log, from being removed; the oldest snapshots first."""
 
 
 async def dead_rows() -> dict[str, float]:

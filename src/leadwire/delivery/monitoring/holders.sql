@@ -7,7 +7,7 @@ UNION ALL
 SELECT 'dead', name::text, pg_stat_get_dead_tuples(name)
 FROM unnest('{delivery,job,outbox,webhook_endpoint}'::regclass[]) AS open_work (name)
 
--- holders: who keeps dead rows, or files of the log, from being removed, the oldest first
+-- holders
 -- A snapshot in another database is none of ours, but numbers of its transactions are. Vacuum ignores itself.
 SELECT * FROM (
     SELECT CASE backend_type WHEN 'walsender' THEN 'standby' ELSE 'transaction' END AS kind, 'pid ' || pid AS name,

@@ -119,7 +119,7 @@ async def _chain(rows: list[db.Row], seal: Seal) -> None:
         numbered.append((row["id"], seal.last, seal.last_hash))
     await _CHAIN.rows(**lists("ids numbers hashes", numbered))
     await _SEAL.rows(chain=chain, sealed=sealed(seal))
-    if chain != INSTALLATION and await endpoints.subscribed(events.KIND, {chain}):
+    if chain != INSTALLATION and await endpoints.subscribed(events.KIND, chain):
         for row, (_, number, hashed) in zip(rows, numbered, strict=True):
             await events.recorded(chain, chained({**row, "number": number, "hash": hashed})).record()
 

@@ -19,6 +19,7 @@ from leadwire.delivery.outbox import Event
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, filters, reads, signing_keys
+from leadwire.domain.webhooks.filters import Filter
 from leadwire.domain.webhooks.samples import NAMED_SAMPLES, SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.infrastructure import clock, db, preconditions, settings
@@ -109,9 +110,8 @@ def _assigned(endpoint_id: str, change: EndpointChange) -> dict[str, object]:
     values = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
     values |= {name: check(values[name]) for name, check in checks.items() if name in values}
     if change.filter is not UNSET:
-        kept = change.filter if change.filter and change.filter.restricts else None
-        values["filter"] = kept and msgspec.json.encode(kept).decode()
-        values["filter_path"] = kept and filters.path_of(kept)
+        values["filter_path"] = path = filters.path_of(change.filter or Filter()) or None
+        values["filter"] = msgspec.json.encode(change.filter).decode() if path else None
     return values | ({"rate_at": None} if "rate_limit" in values else {})
 
 

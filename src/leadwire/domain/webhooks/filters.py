@@ -39,14 +39,9 @@ class Filter(Struct, frozen=True, forbid_unknown_fields=True):
         parts += [f"changed {', '.join(self.changed)}"] if self.changed else []
         return "; ".join([*parts, *self.conditions])
 
-    @property
-    def restricts(self) -> bool:
-        """Whether it says anything at all."""
-        return bool(self.bots or self.changed or self.conditions)
-
 
 def path_of(wanted: Filter) -> str:
-    """Return the jsonpath. Raise Invalid, which names the entry."""
+    """Return the jsonpath, empty where nothing is restricted. Raise Invalid, which names the entry."""
     for name, most in MOST.items():
         if len(getattr(wanted, name)) > most:
             raise invalid_field(f"/{name}", "too_many", f"At most {most}.")

@@ -43,7 +43,7 @@ class Preview(Struct, frozen=True):
 
 async def of(workspace: str, kinds: Sequence[str], hours: int, wanted: Filter | None = None) -> Preview:
     """Return what an endpoint for these kinds would have been sent in the last `hours`. Raise Invalid."""
-    which = _which(workspace, kinds, hours, MOST, path_of(wanted) if wanted and wanted.restricts else None)
+    which = _which(workspace, kinds, hours, MOST, path_of(wanted or Filter()) or None)
     counted = await _COUNTED.rows(**which)
     counts, passed = ({row[0]: row[column] for row in counted} for column in (1, 2))
     return Preview(counts, passed, [Example(*row) for row in await _NEWEST.rows(**which)])

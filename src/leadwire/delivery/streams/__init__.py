@@ -42,8 +42,12 @@ _NO_KEY: Final = Key("", "", 0)
 _LAST_ID: Final = ids.floor("evt", datetime.max.replace(tzinfo=UTC))  # a later one has no day
 
 
-Dead = tuple[str, str, Outcome]
-"""Event, endpoint and last outcome of a dead letter."""
+class Dead(NamedTuple):
+    """A dead letter, with its last outcome."""
+
+    event_id: str
+    endpoint_id: str
+    outcome: Outcome
 
 
 class Entry(NamedTuple):
@@ -159,7 +163,7 @@ async def pending(redis: Redis, streams: Sequence[StreamState]) -> list[Key]:
     return keys
 
 
-async def announce_dead(redis: Redis, keys: Iterable[Dead]) -> None:
+async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> None:
     """Tell whoever consumes dead letters. The truth is the delivery's state."""
     pipeline = redis.pipeline(transaction=False)
     for event_id, endpoint_id, outcome in keys:

@@ -36,7 +36,7 @@ async def record(done: Sequence[Attempt], owner: str) -> list[Dead]:
     for attempt in settled:
         if attempt.next.state == "dead" and not attempt.job.test and attempt.job.number <= most:
             metrics.DEAD_LETTERED.labels(attempt.outcome).inc()
-            dead.append((*attempt.job.entry.key[:2], attempt.outcome))
+            dead.append(Dead(*attempt.job.entry.key[:2], attempt.outcome))
     return dead
 
 

@@ -165,6 +165,21 @@ async def test_codes_need_a_second_factor_and_new_ones_replace_the_old(admin, st
     assert "9 left" in await stranger.open("/account")
 
 
+@pytest.mark.parametrize("last", ["passkey", "app"])
+async def test_codes_go_with_the_last_second_factor(admin, device, last):
+    await admin.open("/account")
+    await codes(admin)
+    await db.rows("UPDATE login SET totp_secret = '\\x00'")
+    passkey = await db.value("SELECT id FROM passkey")
+    removals = [f"/account/passkeys/{passkey}/remove", "/account/second-factor/remove"]
+    first, second = removals if last == "app" else removals[::-1]
+    await admin.open("/account")
+    await admin.fill(first)
+    assert await db.value("SELECT count(*) FROM recovery_code") == 10
+    await admin.fill(second)
+    assert await db.value("SELECT count(*) FROM recovery_code") == 0
+
+
 async def test_codes_may_be_guessed_five_times_and_are_one_account_s(admin, agent, stranger, device):
     await made(agent)
     await agent.open("/account")

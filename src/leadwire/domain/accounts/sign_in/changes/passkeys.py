@@ -25,7 +25,7 @@ from leadwire.domain.accounts import notify, tickets
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
-from leadwire.domain.accounts.sign_in.changes import sessions
+from leadwire.domain.accounts.sign_in.changes import second_factor, sessions
 from leadwire.domain.accounts.table import Passkey
 from leadwire.infrastructure import clock, ids, telemetry
 from leadwire.infrastructure.db.statements import insert, named
@@ -175,6 +175,7 @@ async def owner(answer: Answer) -> str:
 async def remove(login_id: str, passkey_id: str) -> str:
     """Remove a passkey of a login. Return its name. Raise NotFound."""
     name: str = (await _REMOVE.one(NotFound("There is no such passkey."), login=login_id, id=passkey_id))["name"]
+    await second_factor.drop_idle_codes(login_id)
     await notify.tell(login_id, "passkey_removed", name=name)
     return name
 

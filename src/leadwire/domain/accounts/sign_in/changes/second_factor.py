@@ -20,6 +20,7 @@ from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.table import Login, Passkey, RecoveryCode, UserAccount
 from leadwire.infrastructure import clock, db, ids, secret_box
+from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
@@ -75,7 +76,13 @@ async def add(person: Person, offered: str, code: str) -> None:
 async def remove_app(login_id: str) -> None:
     """Ask for codes no more; passkeys stay. Raise NotFound."""
     await _REMOVE_APP.one(NotFound(_NOBODY), login=login_id)
+    await drop_idle_codes(login_id)
     await notify.tell(login_id, "app_removed")
+
+
+@query()
+async def drop_idle_codes(login_id: str) -> None:
+    """Delete the recovery codes of a login without a second factor: they would open the next one that is set up."""
 
 
 async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> str:

@@ -35,7 +35,7 @@ _CODE: Final = 16
 """The least characters of a recovery code. New ones have 24, which are 120 random bits: a plain SHA-256 is enough."""
 _NOBODY: Final = "There is no such user with a second factor."
 
-_FIND, _STORED, _USE, _REMOVE_APP = named(__file__, "find stored use remove_app")
+_FIND, _STORED, _USE, _USE_CODE, _REMOVE_APP = named(__file__, "find stored use use_code remove_app")
 _ADD_CODE: Final = insert(*RecoveryCode.all_columns())
 
 
@@ -154,13 +154,11 @@ async def _recover(login_id: str, password_hash: str, workspaces: list[str], cod
         login = await reads.locked_login(login_id)
         if login is None or login["password_hash"] != password_hash:
             return False
-        owner = RecoveryCode.user_id == login_id
-        right = RecoveryCode.hash == keys.digest(plain)
-        if not await RecoveryCode.delete().where(owner, right).returning(RecoveryCode.id):
+        if not await _USE_CODE.row(login=login_id, hash=keys.digest(plain)):
             return False
         for workspace in workspaces:
             await audit.record(workspace, login["email"], audit.Entry("user.recovery_code_used", login_id), address)
-        left = await RecoveryCode.count().where(owner)
+        left = await RecoveryCode.count().where(RecoveryCode.user_id == login_id)
         await notify.tell(login_id, "recovery_code_used", left=str(left))
         return True
 

@@ -14,3 +14,6 @@ DELETE FROM recovery_code r USING login l WHERE l.id = :login_id AND r.user_id =
 -- use: a code of this step, unless the password or the secret is another by now, or a code as late was used
 UPDATE login SET totp_step = :step
 WHERE id = :login AND password_hash = :password_hash AND totp_secret = :sealed AND totp_step < :step RETURNING id
+
+-- use_code
+DELETE FROM recovery_code WHERE user_id = :login AND hash = :hash RETURNING id

@@ -6,14 +6,7 @@ from typing import Any, Final
 from leadwire.delivery import outbox
 from leadwire.delivery.envelope import NamedKind
 from leadwire.delivery.outbox import Event
-from leadwire.domain.notices.schema import (
-    DeadLetters,
-    DeliveryDead,
-    EndpointDisabled,
-    EndpointFailing,
-    EndpointRecovered,
-    Kind,
-)
+from leadwire.domain.notices import schema
 from leadwire.domain.notices.texts import host
 from leadwire.infrastructure import clock, db
 
@@ -24,7 +17,7 @@ _KINDS: Final[dict[str, NamedKind]] = {
 }  # fmt: skip
 
 
-async def record(workspace: str, kind: Kind, rows: Sequence[db.Row]) -> None:
+async def record(workspace: str, kind: schema.Kind, rows: Sequence[db.Row]) -> None:
     """Note in the open transaction what `reads.news` has found."""
     now = clock.now()
     if kind == "endpoints":
@@ -34,18 +27,18 @@ async def record(workspace: str, kind: Kind, rows: Sequence[db.Row]) -> None:
         ]
     else:
         dead = [row for row in rows if kind == "dead_letters" and row["news"]]
-        listed = [DeadLetters(row["id"], host(row["url"]), row["news"]) for row in dead[:_MOST]]
-        data = DeliveryDead(sum(row["news"] for row in dead), listed)
+        listed = [schema.DeadLetters(row["id"], host(row["url"]), row["news"]) for row in dead[:_MOST]]
+        data = schema.DeliveryDead(sum(row["news"] for row in dead), listed)
         events = [Event(workspace=workspace, kind="delivery.dead", at=now, data=data)] if dead else []
     if events:
         await outbox.record(events)
 
 
-def _endpoint(row: db.Row) -> EndpointRecovered:
+def _endpoint(row: db.Row) -> schema.EndpointRecovered:
     about: dict[str, Any] = {"endpoint_id": row["id"], "host": host(row["url"])}
     since = clock.iso(row["since"]) if row["since"] else None
     if row["state"] == "working":
-        return EndpointRecovered(**about)
+        return schema.EndpointRecovered(**about)
     if row["state"] == "disabled":
-        return EndpointDisabled(**about, since=since, reason=row["reason"])
-    return EndpointFailing(**about, since=str(since), disabled_at=clock.iso(row["until"]))
+        return schema.EndpointDisabled(**about, since=since, reason=row["reason"])
+    return schema.EndpointFailing(**about, since=str(since), disabled_at=clock.iso(row["until"]))

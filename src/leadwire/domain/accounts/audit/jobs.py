@@ -15,16 +15,7 @@ from msgspec import structs
 
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts.audit import events, heads
-from leadwire.domain.accounts.audit.chain import (
-    INSTALLATION,
-    Seal,
-    chained,
-    digest,
-    line,
-    sealed,
-    unsealed,
-    weight,
-)  # fmt: skip
+from leadwire.domain.accounts.audit.chain import INSTALLATION, Seal, chained, digest, line, sealed, unsealed, weight
 from leadwire.domain.accounts.table import AuditCount
 from leadwire.infrastructure import clock, db, ids, settings, telemetry
 from leadwire.infrastructure.db.queries import query

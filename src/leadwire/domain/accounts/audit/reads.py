@@ -8,15 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from leadwire.domain.accounts.audit.chain import (
-    AuditRecorded,
-    Seal,
-    chained,
-    digest,
-    line,
-    unsealed,
-    weight,
-)  # fmt: skip
+from leadwire.domain.accounts.audit.chain import AuditRecorded, Seal, chained, digest, line, unsealed, weight
 from leadwire.domain.accounts.audit.heads import Head
 from leadwire.domain.accounts.table import AuditChain
 from leadwire.domain.listing.keyset import Found, Keyset

@@ -12,14 +12,8 @@ from urllib.parse import urlsplit
 
 import webauthn
 from webauthn import helpers
+from webauthn.helpers import structs
 from webauthn.helpers.exceptions import WebAuthnException
-from webauthn.helpers.structs import (
-    AuthenticatorSelectionCriteria,
-    AuthenticatorTransport,
-    PublicKeyCredentialDescriptor,
-    ResidentKeyRequirement,
-    UserVerificationRequirement,
-)
 
 from leadwire.domain.accounts import notify, tickets
 from leadwire.domain.accounts.audit import changes as audit
@@ -36,8 +30,8 @@ PATIENCE: Final = 300
 
 _MOST: Final = 20  # passkeys of a person
 _LONGEST: Final = 16_384  # characters of an answer; the largest kind of key makes 12,000
-_VERIFIED: Final = AuthenticatorSelectionCriteria(
-    resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
+_VERIFIED: Final = structs.AuthenticatorSelectionCriteria(
+    resident_key=structs.ResidentKeyRequirement.REQUIRED, user_verification=structs.UserVerificationRequirement.REQUIRED
 )
 _MALFORMED: Final = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 _FIND, _USE, _REMOVE = named(__file__, "find use remove")
@@ -78,7 +72,7 @@ def request_options(site: Site) -> tuple[str, str]:
     challenge, ticket = _challenge("use")
     options = webauthn.generate_authentication_options(
         rp_id=site.host, challenge=challenge, timeout=PATIENCE * 1000,
-        user_verification=UserVerificationRequirement.REQUIRED,
+        user_verification=structs.UserVerificationRequirement.REQUIRED,
     )  # fmt: skip
     return webauthn.options_to_json(options), ticket
 
@@ -91,13 +85,12 @@ async def creation_options(person: Person, site: Site) -> tuple[str, str]:
     if person.provider:
         raise Conflict("You signed in through a provider, which has passkeys of its own. Sign in by password first.")
     challenge, ticket = _challenge("make", person.login_id)
+    rows = await Passkey.select(Passkey.credential_id, Passkey.transports).where(Passkey.user_id == person.login_id)
     excluded = [
-        PublicKeyCredentialDescriptor(
-            row["credential_id"], transports=[*map(AuthenticatorTransport, row["transports"])]
+        structs.PublicKeyCredentialDescriptor(
+            row["credential_id"], transports=[*map(structs.AuthenticatorTransport, row["transports"])]
         )
-        for row in await Passkey.select(Passkey.credential_id, Passkey.transports).where(
-            Passkey.user_id == person.login_id
-        )
+        for row in rows
     ]
     options = webauthn.generate_registration_options(
         rp_id=site.host, rp_name="Leadwire", user_id=person.login_id.encode(), user_name=person.email,

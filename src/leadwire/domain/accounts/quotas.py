@@ -44,7 +44,7 @@ async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -
 async def at_most(workspace: str, most: int, refusal: Conflict, count: Statement, **values: Any) -> None:
     """The same for a number that no setting changes.
 
-    Raise `refusal` where there are more, what `closed` says; RuntimeError outside a transaction.
+    Raise `refusal` where there are more, what `why_closed` returns; RuntimeError outside a transaction.
     """
     await _locked(workspace)
     if await count.value(workspace=workspace, **values) > most:

@@ -17,6 +17,9 @@ Quota = Literal[
 ]
 """What a workspace may have a limited number of. `requests` are those of each API key in a minute."""
 
+State = Literal["active", "suspended", "being deleted", "moving", "moved"]
+"""Of a workspace."""
+
 SOON: Final = timedelta(days=30)
 """How long before its end people are told of a key."""
 CONFIRMED: Final = timedelta(minutes=10)
@@ -189,5 +192,5 @@ class UserListed(Struct, frozen=True):
 class WorkspaceListed(Workspace, frozen=True):
     """A workspace in a list."""
 
-    state: Literal["active", "suspended", "being deleted", "moving", "moved"]
+    state: State
     created_at: str

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from leadwire.domain.accounts import quotas
-from leadwire.domain.accounts.schema import Quota
+from leadwire.domain.accounts.schema import Quota, State
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.errors import NotFound
@@ -33,7 +33,6 @@ _TABLES: Final[dict[str, tuple[str, ...]]] = {
 _NAMES: Final = [table for tables in _TABLES.values() for table in tables]
 _SQL: Final = load(__file__)
 
-State = Literal["active", "suspended", "being deleted", "moving", "moved"]
 Known = Literal["exactly", "about", "more than"]
 
 

@@ -12,8 +12,11 @@ from typing import Any, Final
 import asyncpg
 import msgspec
 
-from leadwire.infrastructure.db import engine
+from leadwire.infrastructure.db.engine import GONE as GONE
+from leadwire.infrastructure.db.engine import REFUSING as REFUSING
+from leadwire.infrastructure.db.engine import UNPREPARED as UNPREPARED
 from leadwire.infrastructure.db.engine import Engine, Opened
+from leadwire.infrastructure.db.engine import OutcomeUnknown as OutcomeUnknown
 from leadwire.infrastructure.db.engine import Role as Role
 from leadwire.infrastructure.db.engine import acting_as as acting_as
 from leadwire.infrastructure.db.hosts import Hosts, watch
@@ -41,13 +44,6 @@ WITHHELD: tuple[type[BaseException], ...] = (
 UNSTORABLE: tuple[type[BaseException], ...] = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
 """The values themselves are the cause: trying again does not help."""
 
-GONE = engine.GONE
-"""The server is unavailable, stopping or starting."""
-OutcomeUnknown = engine.OutcomeUnknown
-REFUSING = engine.REFUSING
-"""The server is there and cannot write: its disk or memory is full, or it is a standby. Trying again may help later."""
-UNPREPARED = engine.UNPREPARED
-"""The database lacks a migration, or rights for our role: the operator has to look."""
 TRANSIENT: tuple[type[BaseException], ...] = (
     *GONE, *REFUSING, *UNPREPARED, Crowded, asyncpg.TransactionRollbackError,
     asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError,

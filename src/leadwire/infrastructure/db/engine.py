@@ -24,25 +24,25 @@ LIMITS: Final[Mapping[Role, float | None]] = {
 """The seconds that one statement may take. The engine's are fewer than make the relay's liveness fail; maintenance is
 what an operator runs, migrations, and the care of partitions: it takes as long as it takes."""
 
-# What asyncpg raises. InternalClientError was seen when a server was killed, although it is neither a PostgresError nor
-# an InterfaceError.
+# InternalClientError was seen when a server was killed, although it is neither a PostgresError nor an InterfaceError.
 GONE: Final[tuple[type[BaseException], ...]] = (
     OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.InternalClientError,
     asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.DatabaseDroppedError,
     asyncpg.IdleSessionTimeoutError, asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError,
 )  # fmt: skip
+"""The server is unavailable, stopping or starting."""
 _UNANSWERED: Final[tuple[type[BaseException], ...]] = (*GONE, asyncpg.QueryCanceledError)
 _WRITE: Final = re.compile(r"\b(?:INSERT|UPDATE|DELETE)\b")
 REFUSING: Final[tuple[type[BaseException], ...]] = (
-    asyncpg.InsufficientResourcesError,
-    asyncpg.PostgresIOError,
-    asyncpg.ReadOnlySQLTransactionError,
-)
+    asyncpg.InsufficientResourcesError, asyncpg.PostgresIOError, asyncpg.ReadOnlySQLTransactionError,
+)  # fmt: skip
+"""The server is there and cannot write: its disk or memory is full, or it is a standby. Trying again may help later."""
 UNPREPARED: Final[tuple[type[BaseException], ...]] = (
     asyncpg.InsufficientPrivilegeError, asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError,
     asyncpg.UndefinedFunctionError,
 )  # fmt: skip
+"""The database lacks a migration, or rights for our role: the operator has to look."""
 _REFUSALS: Final = 1000  # that are remembered
 
 

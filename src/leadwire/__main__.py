@@ -15,30 +15,28 @@ from leadwire.infrastructure.errors import DomainError, OperatorError
 from leadwire.interfaces.cli.runtime import explain
 
 _EXAMPLES: Final = Path(__file__).parent / "interfaces/cli/examples.toml"
-# name -> module, function. Imported only when called, so that `--help` is quick.
+# The module of each, where its function has its name. Imported only when called, so that `--help` is quick.
 COMMANDS: Final = {
-    "serve": ("leadwire.processes.commands", "serve"),
-    "relay": ("leadwire.processes.commands", "relay"),
-    "deliver": ("leadwire.processes.commands", "deliver"),
-    "background": ("leadwire.processes.commands", "background"),
-    "migrate": ("leadwire.interfaces.cli.maintenance", "migrate"),
-    "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
-    "keys": ("leadwire.interfaces.cli.keys", "keys"),
-    "mail": ("leadwire.interfaces.cli.mail", "mail"),
-    "users": ("leadwire.interfaces.cli.users", "users"),
-    "workspaces": ("leadwire.interfaces.cli.workspaces", "workspaces"),
-    "status": ("leadwire.interfaces.cli.maintenance", "status"),
-    "doctor": ("leadwire.interfaces.cli.maintenance", "doctor"),
-    "dead-letters": ("leadwire.interfaces.cli.dead_letters", "dead_letters"),
-    "redrives": ("leadwire.interfaces.cli.redrives", "redrives"),
-    "jobs": ("leadwire.interfaces.cli.jobs", "jobs"),
-    "set-aside": ("leadwire.interfaces.cli.maintenance", "set_aside"),
-    "reseal": ("leadwire.interfaces.cli.maintenance", "reseal"),
-    "audit": ("leadwire.interfaces.cli.audit", "audit"),
-    "ledger": ("leadwire.interfaces.cli.maintenance", "ledger"),
+    "serve": "leadwire.processes.commands",
+    "relay": "leadwire.processes.commands",
+    "deliver": "leadwire.processes.commands",
+    "background": "leadwire.processes.commands",
+    "migrate": "leadwire.interfaces.cli.maintenance",
+    "endpoints": "leadwire.interfaces.cli.endpoints",
+    "keys": "leadwire.interfaces.cli.keys",
+    "mail": "leadwire.interfaces.cli.mail",
+    "users": "leadwire.interfaces.cli.users",
+    "workspaces": "leadwire.interfaces.cli.workspaces",
+    "status": "leadwire.interfaces.cli.maintenance",
+    "doctor": "leadwire.interfaces.cli.maintenance",
+    "dead-letters": "leadwire.interfaces.cli.dead_letters",
+    "redrives": "leadwire.interfaces.cli.redrives",
+    "jobs": "leadwire.interfaces.cli.jobs",
+    "set-aside": "leadwire.interfaces.cli.maintenance",
+    "reseal": "leadwire.interfaces.cli.maintenance",
+    "audit": "leadwire.interfaces.cli.audit",
+    "ledger": "leadwire.interfaces.cli.maintenance",
 }
-
-
 _MORE: Final = "leadwire.commands"
 """The entry points at which another distribution adds commands, as `leadwire-development` does."""
 
@@ -48,9 +46,8 @@ class _Lazy(click.Group):
         return [*COMMANDS, *(command.name for command in entry_points(group=_MORE))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
-            module, function = COMMANDS[cmd_name]
-            command: click.Command = getattr(importlib.import_module(module), function)
+        if module := COMMANDS.get(cmd_name):
+            command: click.Command = getattr(importlib.import_module(module), cmd_name.replace("-", "_"))
             _add_examples(command, cmd_name)
             return command
         more: list[click.Command] = [command.load() for command in entry_points(group=_MORE, name=cmd_name)]

@@ -3,5 +3,5 @@
 from leadwire.__main__ import COMMANDS, main
 
 if __name__ == "__main__":
-    COMMANDS["serve"] = ("leadwire_development.serving", "serve")
+    COMMANDS["serve"] = "leadwire_development.serving"
     main()

@@ -77,11 +77,15 @@ def _installable(text: str) -> bytes:
 
 
 def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteHandler]:
-    """Return the handlers of one application. The pages are made once, on the first request."""
+    """Return the handlers of one application. The pages, and each file of a client, are made once, when asked for."""
 
     @functools.cache
     def made(app: Litestar) -> dict[str, tuple[bytes, str]]:
         return build(document(app))
+
+    @functools.cache
+    def tarball(app: Litestar) -> bytes:
+        return clients.tarball(document(app))
 
     @get("/docs")
     async def start() -> Redirect:
@@ -97,4 +101,14 @@ def routes(document: Callable[[Litestar], Mapping[str, Any]]) -> list[HTTPRouteH
         content, kind = files[name]
         return Response(content, media_type=kind, headers=_POLICY if kind == "text/html" else None)
 
-    return [start, page, clients.route(document)]
+    @get(clients.PREFIX + "{name:str}")
+    async def package(request: Request[Any, Any, Any]) -> Response[bytes]:
+        """The file of a client."""
+        headers = {"Cache-Control": "no-cache"}  # builds of one version differ
+        if (name := request.path_params["name"]) == clients.WHEEL:
+            return Response(clients.wheel(), media_type="application/zip", headers=headers)
+        if name == clients.TARBALL:
+            return Response(tarball(request.app), media_type="application/gzip", headers=headers)
+        raise NotFound("There is no such file.")
+
+    return [start, page, package]

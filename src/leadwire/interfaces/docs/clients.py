@@ -11,17 +11,12 @@ import json
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
-
-from litestar import Litestar, Request, Response
-from litestar.handlers import HTTPRouteHandler
+from typing import Final
 
 from leadwire import __version__
-from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.docs.reference import Json, resolved
-from leadwire.interfaces.http.routes import get
 
 PREFIX: Final = "/clients/"
 WHEEL: Final = f"leadwire_client-{__version__}-py3-none-any.whl"
@@ -69,7 +64,7 @@ def wheel() -> bytes:
     return buffer.getvalue()
 
 
-def tarball(document: Mapping[str, Any]) -> bytes:
+def tarball(document: Json) -> bytes:
     """The package of npm, with the types of the document; the same bytes each time."""
     described = json.loads((_TYPESCRIPT / "package.json").read_text())
     described = {name: value for name, value in described.items() if name not in ("scripts", "devDependencies")}
@@ -86,26 +81,6 @@ def tarball(document: Mapping[str, Any]) -> bytes:
             entry.size, entry.mode = len(content), 0o644
             archive.addfile(entry, io.BytesIO(content))
     return gzip.compress(buffer.getvalue(), mtime=0)
-
-
-def route(document: Callable[[Litestar], Mapping[str, Any]]) -> HTTPRouteHandler:
-    """Return the handler of one application. A file is made once, on its first request."""
-
-    @functools.cache
-    def made(app: Litestar) -> bytes:
-        return tarball(document(app))
-
-    @get(PREFIX + "{name:str}")
-    async def package(request: Request[Any, Any, Any]) -> Response[bytes]:
-        """The file of a client."""
-        headers = {"Cache-Control": "no-cache"}  # builds of one version differ
-        if (name := request.path_params["name"]) == WHEEL:
-            return Response(wheel(), media_type="application/zip", headers=headers)
-        if name == TARBALL:
-            return Response(made(request.app), media_type="application/gzip", headers=headers)
-        raise NotFound("There is no such file.")
-
-    return package
 
 
 def _digest(content: bytes) -> str:

@@ -17,8 +17,6 @@ from msgspec import Meta, Raw, Struct, convert, structs
 from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.webhooks import explain, history, reads, receivers, redrives
-from leadwire.domain.webhooks.receivers import Acknowledged, Batch, Receiver
-from leadwire.domain.webhooks.redrives import FASTEST, Redrive, Selection
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.errors import NotFound, Unauthenticated, WorkspaceMoving, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -32,7 +30,7 @@ from leadwire.interfaces.v1.operations import Asked, Body, Input, Query, get, po
 _LIMIT: Final = RateLimit("receiver", 6000, shared=True)
 _FAILURES: Final = RateLimit("authentication", FAILURES_A_MINUTE, shared=False)
 
-Owner = Annotated[Receiver, Input(lambda request: request.scope["auth"])]
+Owner = Annotated[receivers.Receiver, Input(lambda request: request.scope["auth"])]
 """Whose token it is."""
 _Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Name = Annotated[str, Meta(pattern=r"^[!-~]{1,100}\Z")]
@@ -103,7 +101,7 @@ class Again(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     outcomes: _Names = []
     since: str | None = None
     until: str | None = None
-    per_second: Annotated[int, Meta(ge=1, le=FASTEST)] = 100
+    per_second: Annotated[int, Meta(ge=1, le=redrives.FASTEST)] = 100
     dry_run: bool = False
 
 
@@ -119,14 +117,14 @@ async def show_checkpoint(receiver: Owner, query: Query[After]) -> JSONResponse[
 async def replay(receiver: Owner, numbers: Body[Numbers]) -> Single[dict[str, int]]:
     """Send what has these numbers again, delivered or dead: how many deliveries."""
     try:
-        job = await receivers.redrive(receiver, Selection(numbers=(numbers.first, numbers.last), replay=True))
+        job = await receivers.redrive(receiver, redrives.Selection(numbers=(numbers.first, numbers.last), replay=True))
     except NotFound:  # no such number yet, or any more
         return Single({"replayed": 0})
     return Single({"replayed": job.total})
 
 
 @post("/fetch", scope="")
-async def fetch(receiver: Owner, query: Query[Wanted], request: Asked) -> Single[Batch]:
+async def fetch(receiver: Owner, query: Query[Wanted], request: Asked) -> Single[receivers.Batch]:
     """Hand deliveries out. Without any, wait for one; nothing is handed out to a caller that has gone away, nor to one
     whose token was replaced meanwhile.
     """
@@ -144,7 +142,7 @@ async def fetch(receiver: Owner, query: Query[Wanted], request: Asked) -> Single
 
 
 @post("/acknowledge", scope="", while_suspended=True)
-async def acknowledge(receiver: Owner, arrived: Body[Arrived]) -> Single[Acknowledged]:
+async def acknowledge(receiver: Owner, arrived: Body[Arrived]) -> Single[receivers.Acknowledged]:
     """Take note of what has arrived. Also while the workspace is suspended: it was handed out before."""
     return Single(await receivers.acknowledge(receiver, arrived.lease, arrived.ids))
 
@@ -174,18 +172,18 @@ async def show_delivery(receiver: Owner, event_id: str) -> Single[dict[str, Any]
 
 
 @post("/redrives", scope="")
-async def start_redrive(receiver: Owner, wanted: Body[Again]) -> Single[Redrive | dict[str, int]]:
+async def start_redrive(receiver: Owner, wanted: Body[Again]) -> Single[redrives.Redrive | dict[str, int]]:
     """Send deliveries again: dead letters that match, a period, numbers or one."""
     chosen = {name: getattr(wanted, name) for name in ("event_id", "numbers", "replay", "kinds", "outcomes")}
     since, until = _moment("since", wanted.since), _moment("until", wanted.until)
-    selection = Selection(**chosen, since=since, until=until)
+    selection = redrives.Selection(**chosen, since=since, until=until)
     if wanted.dry_run:
         return Single({"would_redrive": await receivers.count(receiver, selection)})
     return Single(await receivers.redrive(receiver, selection, wanted.per_second))
 
 
 @get("/redrives/{job_id:str}", scope="")
-async def show_redrive(receiver: Owner, job_id: str) -> Single[Redrive]:
+async def show_redrive(receiver: Owner, job_id: str) -> Single[redrives.Redrive]:
     """How far a redrive of the endpoint's deliveries has come."""
     job = await redrives.one(receiver.workspace, job_id) if ids.is_id("job", job_id) else None
     if job is None or job.endpoint_id != receiver.endpoint_id:
@@ -209,7 +207,7 @@ class _Guard(ASGIMiddleware):
         await next_app(scope, receive, send)
 
 
-async def _receiver(scope: Scope) -> Receiver:
+async def _receiver(scope: Scope) -> receivers.Receiver:
     """Raise Unauthenticated, RateLimited, WorkspaceSuspended, WorkspaceMoving."""
     loop_time = asyncio.get_running_loop().time()
     try:
@@ -226,7 +224,7 @@ async def _receiver(scope: Scope) -> Receiver:
     return receiver
 
 
-async def _known(scope: Scope) -> Receiver:
+async def _known(scope: Scope) -> receivers.Receiver:
     """Raise Unauthenticated."""
     receiver = await receivers.authenticate(bearer(scope["headers"], "token"))
     if receiver is None:

@@ -6,8 +6,6 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire.domain.bots.builder import editing, fields
-from leadwire.domain.bots.builder.editing import Draft
-from leadwire.domain.bots.builder.fields import Exit, Step
 from leadwire.interfaces.web import step_labels
 from leadwire.interfaces.web.flow_layout import WIDE, Edge, Point, laid_out
 
@@ -57,7 +55,7 @@ class Picture(Struct, frozen=True):
     boxes: list[Box]
 
 
-def picture(draft: Draft) -> Picture:
+def picture(draft: editing.Draft) -> Picture:
     """Lay a draft out."""
     steps = {step["id"]: step for step in editing.steps(draft)}
     drawn = {name: _drawn(step) for name, step in steps.items()}
@@ -86,14 +84,14 @@ def picture(draft: Draft) -> Picture:
     return Picture(layout.width, layout.height, boxes)
 
 
-def _drawn(step: Step) -> list[Exit]:
+def _drawn(step: fields.Step) -> list[fields.Exit]:
     """The ways that have a port: each of a list's rows, and those that are set or have to be."""
     exits = list(fields.exits(step))
     rows = [way for way in exits if "/" in way[0]]
     return [*rows, *(way for way in exits if "/" not in way[0] and (way[1] or way[2] or step.get("type") == "handoff"))]
 
 
-def _way(step: Step, way: Exit, port: Point, line: str, *, labeled: bool) -> Way:
+def _way(step: fields.Step, way: fields.Exit, port: Point, line: str, *, labeled: bool) -> Way:
     name, target, required = way
     state = "fail" if name.startswith("on_") else "if" if "/" in name else "next"
     label = _short(step_labels.way(step, name)) if labeled else ""

@@ -119,9 +119,8 @@ def browser(request: Asked) -> Browser:
 
 def answer(request: Asked, credential: str) -> Answer:
     """Return what a passkey answered, with the challenge that this browser was given."""
-    return Answer(
-        Site(security.public_url(request)), security.CHALLENGE.read(request), credential, network(request.scope)
-    )
+    site = Site(security.public_url(request))
+    return Answer(site, security.CHALLENGE.read(request), credential, network(request.scope))
 
 
 def options_response(request: Asked, options: str, ticket: str) -> Response[bytes]:

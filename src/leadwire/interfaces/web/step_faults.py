@@ -6,7 +6,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from leadwire.domain.bots.builder import fields
-from leadwire.domain.bots.builder.fields import Field, Step
 from leadwire.domain.bots.flow.check import FlowError
 from leadwire.interfaces.web import step_labels
 
@@ -41,12 +40,12 @@ class Fault(Struct, frozen=True):
     """Whether something is only not there yet: told once the field was left, or publishing was tried."""
 
 
-def faults(flaws: Sequence[FlowError], draft: Step, steps: Mapping[str, Step]) -> list[Fault]:
+def faults(flaws: Sequence[FlowError], draft: fields.Step, steps: Mapping[str, fields.Step]) -> list[Fault]:
     """The faults of a draft, and of its steps by their ids."""
     return [_fault(flaw, draft if flaw.path[:1] != ("nodes",) else steps.get(flaw.node or "")) for flaw in flaws]
 
 
-def _fault(flaw: FlowError, values: Step | None) -> Fault:
+def _fault(flaw: FlowError, values: fields.Step | None) -> Fault:
     step, parts = (flaw.node, flaw.path[2:]) if values and flaw.node else ("", flaw.path)
     path = "/".join(map(str, parts))
     field, label = _place(parts, str(values.get("type")) if values and step else "flow")
@@ -54,7 +53,7 @@ def _fault(flaw: FlowError, values: Step | None) -> Fault:
     return Fault(step, path, label, _said(flaw, field, value), value is None or path == "id")
 
 
-def _place(path: Sequence[str | int], kind: str) -> tuple[Field | None, str]:
+def _place(path: Sequence[str | int], kind: str) -> tuple[fields.Field | None, str]:
     """The field at a path, and what people call the way there."""
     field, members, inside, names = None, fields.of(kind), kind, [""]
     for part in path:
@@ -66,7 +65,7 @@ def _place(path: Sequence[str | int], kind: str) -> tuple[Field | None, str]:
     return field, ", ".join(names[1:])
 
 
-def _value(values: Step, path: str) -> Any:
+def _value(values: fields.Step, path: str) -> Any:
     try:
         inside, name = fields.at(values, path)
         return inside[int(name)] if isinstance(inside, list) else inside.get(name)
@@ -74,7 +73,7 @@ def _value(values: Step, path: str) -> Any:
         return None
 
 
-def _said(flaw: FlowError, field: Field | None, value: Any) -> str:
+def _said(flaw: FlowError, field: fields.Field | None, value: Any) -> str:
     if flaw.code == "unreachable":
         return "No step leads here yet. Open the step before it, and choose this one under “Then”."
     if flaw.code not in ("missing_field", "wrong_value", *_OF_TEXT):
@@ -84,7 +83,7 @@ def _said(flaw: FlowError, field: Field | None, value: Any) -> str:
     return _wanted(field, value)
 
 
-def _wanted(field: Field, value: Any) -> str:
+def _wanted(field: fields.Field, value: Any) -> str:
     if field.kind == "number":
         return f"Enter a whole number from {field.least} to {field.most}." if field.most else "Enter a number."
     if isinstance(value, list) and field.most and len(value) > field.most:

@@ -121,9 +121,8 @@ async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
             next_id = onward[-1]
         return draft
 
-    deleted = context.form.text("do") == "delete"
     await _edit(context, bot_id, change, (step_id, seen) if seen and not context.form.on("mine") else None)
-    return context.redirect(f"/bots/{bot_id}") if deleted else _to_step(context, bot_id, next_id)
+    return _to_step(context, bot_id, next_id)
 
 
 @action("/bots/{bot_id}/wire", shown_on=builder)

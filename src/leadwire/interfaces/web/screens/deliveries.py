@@ -2,6 +2,7 @@
 first, done at a chosen pace, stopped at any time.
 """
 
+from contextlib import suppress
 from typing import Final
 
 from msgspec import structs
@@ -69,11 +70,9 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Val
     context.note_read("delivery.read", delivery.event_id)
     endpoint = None
     sent: list[tuple[str, str]] = []
-    try:
+    with suppress(NotFound):  # the endpoint is gone, and its secret with it
         endpoint = await reads.endpoint(context.workspace, delivery.endpoint_id)
         sent = await explain.request_headers(context.workspace, delivery, endpoint.headers, signed=context.may("admin"))
-    except NotFound:
-        pass  # the endpoint is gone, and its secret with it
     return {
         "d": delivery,
         "sent": sent,

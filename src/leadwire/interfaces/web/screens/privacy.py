@@ -48,9 +48,8 @@ async def change_retention(context: PageContext) -> PageResponse:
     if retention.emptied(await retention.preview(context.workspace, days)) and context.form.text("confirm") != name:
         raise wrong("confirm", "not_confirmed", f"Type {name} to confirm.")
     context.entry.detail = await retention.change(context.workspace, days, context.form.text("seen"))
-    return context.redirect(
-        "/privacy", "Saved. Data that is older is deleted soon; data that gets older, within a day."
-    )
+    said = "Saved. Data that is older is deleted soon; data that gets older, within a day."
+    return context.redirect("/privacy", said)
 
 
 @action("/privacy/erase", shown_on=privacy, confirmed=True, audit="person.erased")

@@ -1,4 +1,4 @@
-"""Settings of a workspace: API keys, the team, the audit log; for operators, the whole instance."""
+"""Settings of a workspace: API keys and the audit log; for operators, the whole instance."""
 
 import asyncio
 import contextlib

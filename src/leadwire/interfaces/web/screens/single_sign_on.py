@@ -167,9 +167,7 @@ async def configure(context: PageContext, provider_id: str) -> str:
         trusts_email=form.on("trusts_email") if form.has("domains") else UNSET,  # every page with one has had both
         **form.given(lambda name: form.text(name).replace(",", " ").split(), "domains"),
         **form.given(lambda name: changes.roles(form.text(name)), "roles"),
-        **form.given(
-            lambda name: form.choice(name, ROLES, "Choose a role.") if form.text(name) else None, "default_role"
-        ),
+        **form.given(lambda name: form.choice(name, ("", *ROLES), "Choose a role.") or None, "default_role"),
     )
     context.entry.detail = await changes.configure(context.workspace, provider_id, setup, form.text("seen"))
     return "Saved. Test it before you tell your team."

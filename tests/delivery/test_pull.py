@@ -105,7 +105,7 @@ async def test_what_is_acknowledged_is_delivered_once(workspace, bot, wire, pull
     assert await puller.acknowledge(batch) == 3, "to acknowledge again changes nothing"
     assert await states() == {"delivered": 3}
     assert await attempts() == [(1, "delivered", True)] * 3
-    assert await pull.expire(settings.get()) == (0, [])
+    assert await pull.expire(settings.get()) == 0
     await in_balance(redis)
 
 
@@ -119,16 +119,15 @@ async def test_what_is_not_acknowledged_in_time_is_retried_and_at_last_dead(
         batch = await puller.fetch()
         assert header(batch, "X-Service-Attempt") == [str(number)]
         await db_clock.forward(29)
-        assert (await pull.expire(settings.get()))[0] == 0
+        assert await pull.expire(settings.get()) == 0
         await db_clock.forward(2)
-        assert await pull.expire(settings.get()) == (1, [])
+        assert await pull.expire(settings.get()) == 1
         await db_clock.forward(wait - 2)
         assert (await puller.fetch()).deliveries == []
         await db_clock.forward(3)
     await puller.fetch()
     await db_clock.forward(31)
-    expired, dead = await pull.expire(settings.get())
-    assert (expired, [one.outcome for one in dead]) == (1, ["timeout"])
+    assert await pull.expire(settings.get()) == 1
     assert await states() == {"dead": 1}
     assert await attempts() == [(number, "timeout", True) for number in (1, 2, 3, 4)]
     await in_balance(redis)
@@ -304,7 +303,7 @@ async def test_an_endpoint_may_change_its_way_at_any_time(workspace, bot, wire, 
     assert len(receiver.deliveries) == 1
     await db_clock.forward(31)
     assert await wire.reconcile() == 0, "the end of the lease is recorded first"
-    assert (await pull.expire(settings.get()))[0] == 1
+    assert await pull.expire(settings.get()) == 1
     await db_clock.forward(61)
     await wire.turn()
     assert sorted(one.attempt for one in receiver.deliveries) == [1, 2]

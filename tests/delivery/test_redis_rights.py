@@ -128,4 +128,3 @@ async def taken_over(client) -> None:
     found = await consumers.reclaim(client, "two", 1, 0, 10, {"one"})
     await streams.done(client, found.taken)
     await consumers.leave(client, "one", 1)
-    await streams.announce_dead(client, [("event", "endpoint", "timeout")])

@@ -336,7 +336,7 @@ async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
     monkeypatch.setattr(health, "note", fails_once)
     stop = asyncio.Event()
     worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
-    await eventually(lambda: wire.redis.xlen(streams.DEAD_LETTERS))
+    await eventually(lambda: db.value("SELECT count(*) > 0 FROM delivery_result WHERE state = 'dead'"))
     stop.set()
     await worker
     assert failed == [1]

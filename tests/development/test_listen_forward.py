@@ -77,7 +77,7 @@ async def test_what_the_program_refuses_is_tried_again(workspace, bot, wire, rec
     assert (seen["status"], seen["reason"]) == (503, None)
     assert await states() == {"queued": 1}
     await db.rows("UPDATE delivery SET lease_until = now()")
-    assert await pull.expire(settings.get()) == (1, [])
+    assert await pull.expire(settings.get()) == 1
     assert await states() == {"waiting": 1}
 
 

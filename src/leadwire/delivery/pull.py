@@ -18,7 +18,7 @@ from msgspec import Struct
 from leadwire.delivery import retry
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW, SEALED, opened
 from leadwire.delivery.states import Outcome
-from leadwire.delivery.streams import Dead, Entry, Key
+from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery, headers_of
 from leadwire.delivery.worker.claim import pairs
 from leadwire.delivery.worker.number import number
@@ -87,32 +87,30 @@ async def acknowledge(
     return {row["event_id"] for row in rows}
 
 
-async def expire(settings: Settings) -> tuple[int, list[Dead]]:
-    """Record a failed attempt for what was not acknowledged in time. Return how many, and the dead letters.
+async def expire(settings: Settings) -> int:
+    """Record a failed attempt for what was not acknowledged in time. Return how many.
 
     An endpoint that somebody is changing, or whose attempts cannot be recorded, rests. Raise db.TRANSIENT.
     """
     by_lease: dict[tuple[str, str], list[Attempt]] = {}
     for row in await _EXPIRED.rows(most=BATCH, resting=_failing.resting()):
         by_lease.setdefault((row["endpoint_id"], row["owner"]), []).append(_attempt(row, "timeout", settings))
-    expired, dead = 0, list[Dead]()
+    expired = 0
     for (endpoint_id, lease), attempts in by_lease.items():
 
         async def some(part: Sequence[Attempt], lease: str = lease) -> None:
-            dead.extend(await _record(part, lease))
+            await _record(part, lease)
 
         failed = await apart(attempts, some)
         _failing.all_failed((endpoint_id, error) for _, error in failed[:1])
         expired += len(attempts) - len(failed)
-    return expired, dead
+    return expired
 
 
-async def _record(done: Sequence[Attempt], lease: str) -> list[Dead]:
-    if not done:
-        return []
-    dead = await record(done, lease)
-    log_attempts(done)
-    return dead
+async def _record(done: Sequence[Attempt], lease: str) -> None:
+    if done:
+        await record(done, lease)
+        log_attempts(done)
 
 
 def _to_send(row: db.Row) -> ClaimedDelivery:

@@ -105,11 +105,9 @@ class Relay:
 
     async def expire(self) -> float:
         """Count what receivers have fetched and not acknowledged in time as failed attempts."""
-        expired, dead = await pull.expire(self._settings)
+        expired = await pull.expire(self._settings)
         if expired:
             telemetry.log("batch.expired", deliveries=expired)
-        if dead:
-            await streams.announce_dead(self._redis, dead)
         return 0.0 if expired == pull.BATCH else _EXPIRE_EVERY
 
     async def reconcile(self) -> float:

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from leadwire.delivery.states import Outcome
 from leadwire.infrastructure import ids, redis_pool
 
 # What is one step. Of one stream: KEYS[1] is the stream, ARGV[1] the group. No MULTI: in a cluster redis-py starts a
@@ -23,8 +22,6 @@ _ADD, _DONE, LEAVE, _STATE = (
     Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in ("add", "done", "leave", "state")
 )
 GROUP: Final = "deliverers"
-DEAD_LETTERS: Final = "leadwire:dead-letters"
-_DEAD_LETTERS_KEPT: Final = 100_000
 _EXAMINED: Final = 1000  # pending entries
 _ADDED: Final = 500  # entries in a step: nobody else is served meanwhile
 _MOST_ATTEMPTS: Final = 2**15 - 1
@@ -40,14 +37,6 @@ class Key(NamedTuple):
 
 _NO_KEY: Final = Key("", "", 0)
 _LAST_ID: Final = ids.floor("evt", datetime.max.replace(tzinfo=UTC))  # a later one has no day
-
-
-class Dead(NamedTuple):
-    """A dead letter, with its last outcome."""
-
-    event_id: str
-    endpoint_id: str
-    outcome: Outcome
 
 
 class Entry(NamedTuple):
@@ -161,15 +150,6 @@ async def pending(redis: Redis, streams: Sequence[StreamState]) -> list[Key]:
             keys += [entry.key for entry in entries_of(stream.name.encode(), page)]
             start = f"({page[-1][0].decode()}" if len(page) == _EXAMINED else None
     return keys
-
-
-async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> None:
-    """Tell whoever consumes dead letters. The truth is the delivery's state."""
-    pipeline = redis.pipeline(transaction=False)
-    for event_id, endpoint_id, outcome in keys:
-        fields = {b"e": event_id, b"w": endpoint_id, b"o": outcome}
-        pipeline.xadd(DEAD_LETTERS, fields, maxlen=_DEAD_LETTERS_KEPT, approximate=True)  # type: ignore[arg-type]
-    await pipeline.execute()
 
 
 def _streams(answer: Any) -> Iterable[tuple[bytes, Any]]:

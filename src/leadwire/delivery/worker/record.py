@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from leadwire.delivery import metrics
 from leadwire.delivery.endpoints import discard, due
-from leadwire.delivery.streams import Dead
 from leadwire.delivery.worker import health, hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, settings
@@ -23,8 +22,8 @@ _MADE: Final = (
 (_RECORD,) = named(__file__, "record")
 
 
-async def record(done: Sequence[Attempt], owner: str) -> list[Dead]:
-    """Write down what came of `done`, claimed by `owner`. Return the dead letters that were made."""
+async def record(done: Sequence[Attempt], owner: str) -> None:
+    """Write down what came of `done`, claimed by `owner`."""
     done = sorted(done, key=attrgetter("job.entry.key"))  # whoever locks several deliveries takes them in this order
     settled = await _record_with_health(done, owner)
     observe.count_attempts(done)
@@ -32,12 +31,9 @@ async def record(done: Sequence[Attempt], owner: str) -> list[Dead]:
     metrics.FENCED.inc(len(done) - len(settled))
     metrics.RETRIED.inc(sum(attempt.next.state == "waiting" for attempt in settled))
     most = len(settings.get().retry_schedule) + 1  # whoever has had more was dead before
-    dead: list[Dead] = []
     for attempt in settled:
         if attempt.next.state == "dead" and not attempt.job.test and attempt.job.number <= most:
             metrics.DEAD_LETTERED.labels(attempt.outcome).inc()
-            dead.append(Dead(*attempt.job.entry.key[:2], attempt.outcome))
-    return dead
 
 
 async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attempt]:

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from redis.asyncio import Redis
 
 from leadwire.delivery import metrics, streams
-from leadwire.delivery.streams import Dead, Entry, Key
+from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.attempt import Attempt
 from leadwire.delivery.worker.health import is_informative
 from leadwire.delivery.worker.observe import Liveness, log_attempts
@@ -38,7 +38,7 @@ class Recorder:
         self._later: set[asyncio.Task[None]] = set()
         self._one_by_one = asyncio.Lock()
         self._ended, self._enough = asyncio.Event(), asyncio.Event()
-        self._recorded: asyncio.Queue[tuple[list[Attempt], list[Dead]] | None] = asyncio.Queue()
+        self._recorded: asyncio.Queue[list[Attempt] | None] = asyncio.Queue()
 
     def put(self, outcome: Attempt) -> None:
         """Record this soon. What changes its endpoint's row, too, takes longer, and nothing else waits for it."""
@@ -92,10 +92,10 @@ class Recorder:
 
     async def _record_together(self, parts: Sequence[list[Attempt]]) -> None:
         done = [attempt for part in parts for attempt in part]
-        dead = await persist(functools.partial(record, done, self._consumer), self._liveness)
+        await persist(functools.partial(record, done, self._consumer), self._liveness)
         for attempt in done:
             del self._held[attempt.job.entry.key]
-        self._recorded.put_nowait((done, dead or []))
+        self._recorded.put_nowait(done)
 
     async def _record_later(self, done: list[Attempt]) -> None:
         await asyncio.sleep(_AGAIN)
@@ -127,16 +127,15 @@ class Recorder:
     async def _acknowledge_recorded(self) -> None:
         """Acknowledge one after the other. A Redis that keeps silent holds this up, and no record: leases would end."""
         while (recorded := await self._recorded.get()) is not None:
-            await self._acknowledge(*recorded)
+            await self._acknowledge(recorded)
 
-    async def _acknowledge(self, done: list[Attempt], dead: list[Dead]) -> None:
+    async def _acknowledge(self, done: list[Attempt]) -> None:
         delivered = sum(attempt.outcome == "delivered" for attempt in done)
-        telemetry.log("batch.delivered", attempts=len(done), delivered=delivered, dead=len(dead))
+        dead = sum(attempt.next.state == "dead" for attempt in done)
+        telemetry.log("batch.delivered", attempts=len(done), delivered=delivered, dead=dead)
         log_attempts(done)
         try:
             await streams.done(self._redis, [attempt.job.entry for attempt in done])
-            if dead:
-                await streams.announce_dead(self._redis, dead)
         except Exception as error:  # noqa: BLE001 - the entries are stale now; whoever takes them over acknowledges them
             telemetry.warn("stream.not_acknowledged", error=error, entries=len(done))
 

@@ -36,6 +36,9 @@ async def test_a_rolled_key_has_a_successor_with_the_same_scopes(admin, stranger
     await admin.open("/keys")
     page = await admin.fill(f"/keys/{await db.value('SELECT id FROM api_key')}/roll", 201, overlap="3600")
     assert await status(stranger, re.search(r"lw_\w+", page)[0]) == 200
+    await admin.open("/keys")
+    old = await db.value("SELECT id FROM api_key WHERE successor IS NOT NULL")
+    assert "This key was rolled before." in await admin.fill(f"/keys/{old}/roll", 409, overlap="3600")
 
 
 @pytest.mark.parametrize("overlap", ["--5", "-", "5-", "²", "9" * 30])

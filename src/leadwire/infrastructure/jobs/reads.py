@@ -30,6 +30,11 @@ class Summary(Struct):
     failed: int
     failing: int
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything is to be done, or was given up: what the page System shows."""
+        return bool(self.waiting or self.failing or self.failed)
+
 
 class Listed(Struct):
     """One job. `since`: when it was due for the first time; `error`: of the last try."""

@@ -14,7 +14,7 @@ from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadQuery
-from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.leads.schema import TEXTS, LeadPatch
 from leadwire.infrastructure import db, telemetry
 from ops.bench.api.data import ASKED_FOR, Data, id_of
 
@@ -22,12 +22,13 @@ Sent = list[tuple[str, tuple[Any, ...]]]
 
 _EVENT = "(:moment || lpad(to_hex(:n::int), 8, '0') || lpad(to_hex(:client_id::int), 8, '0'))"
 # The values of a PATCH's second statement that its first one reads, by place; a score; an id for the event.
+_PLACES = {name: place for place, name in enumerate(changes.UPDATE.names, 1)}
 _WRITTEN = {
-    1: _EVENT,
-    4: ":version",
-    **{place: f":{column}" for place, column in enumerate(("email", "name", "phone", "company"), 6)},
-    10: ":new_score",
-    12: _EVENT,
+    _PLACES["event"]: _EVENT,
+    _PLACES["version"]: ":version",
+    **{_PLACES[column]: f":{column}" for column in TEXTS},
+    _PLACES["score"]: ":new_score",
+    len(_PLACES) + 1: _EVENT,
 }
 _DRAWN_TO_WRITE = ("\\set new_score random(0, 100)", "\\set n :n + 1")
 

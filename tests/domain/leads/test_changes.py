@@ -160,10 +160,10 @@ async def test_changes_that_come_while_one_is_committed_share_a_statement(worksp
     written = []
     fetch = db.DB.fetch
     # One task for both that are held: the first to go on ends what the other would have looked for.
-    all_wait = asyncio.create_task(eventually(lambda: len(outbox._gathered(changes._UPDATE)._waiting) == 8))
+    all_wait = asyncio.create_task(eventually(lambda: len(outbox._gathered(changes.UPDATE)._waiting) == 8))
 
     async def noted(sql, args):
-        if sql == outbox._recording(changes._UPDATE).text:
+        if sql == outbox._recording(changes.UPDATE).text:
             written.append(len(args[0]))
             if len(written) <= 2:  # two are made at once; what comes meanwhile is all that is left
                 await all_wait

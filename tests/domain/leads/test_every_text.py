@@ -55,6 +55,17 @@ async def test_what_a_visitor_says_is_stored(workspace, field):
     assert getattr((await reads.stored(workspace, lead_id)).lead, field) == "Engineer"
 
 
+@pytest.mark.parametrize("field", [name for name in TEXTS if name not in VALUES])
+async def test_what_a_visitor_says_before_there_is_a_lead_is_stored(workspace, field):
+    flow = FLOW.format(field=field).replace('start = "email"', 'start = "more"')
+    flow = flow.replace('next = "bye"', 'next = "email"').replace('next = "more"', 'next = "bye"')
+    visitor = Visitor(await published(workspace, flow))
+    await visitor.says("Engineer")
+    await visitor.says("ada@example.com")
+    lead_id = (await visitor.visit()).lead_id
+    assert getattr((await reads.stored(workspace, lead_id)).lead, field) == "Engineer"
+
+
 @pytest.mark.parametrize("field", TEXTS)
 def test_a_bot_can_be_told_to_ask_for_it(field):
     assert field in step_labels.SAVED

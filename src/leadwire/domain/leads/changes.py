@@ -1,20 +1,49 @@
 """Every change of a lead: one function, one transaction, with its events."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from leadwire.domain.leads import events, fields, holders, merge, reads, schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import named, parts
+from leadwire.infrastructure.db.statements import named, sql
 from leadwire.infrastructure.errors import Conflict, FieldError, PreconditionFailed, ReadOnlyField
 
-_UPDATE, _DELETE = named(__file__, "update delete")
-ADD, CHANGE = map(parts(__file__).__getitem__, ("add", "change"))
+(_DELETE,) = named(__file__, "delete")
+_NAMES: Final = ", ".join(schema.CONTENTS)
+_VALUES: Final = ", ".join(f":{name}" for name in schema.CONTENTS)
+UPDATE: Final = sql(f"""
+WITH free AS MATERIALIZED (
+    SELECT new.*, held.place FROM unnest(:event::text[], :workspace::text[], :id::text[], :version::int[],
+        :updated_at::timestamptz[], {", ".join(f":{name}::{kind}[]" for name, kind in schema.CONTENTS.items())})
+        AS new (event, workspace_id, id, version, updated_at, {_NAMES})
+    CROSS JOIN LATERAL (SELECT ctid AS place FROM lead WHERE lead.workspace_id = new.workspace_id AND lead.id = new.id
+        AND lead.version = new.version LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) held
+)
+UPDATE lead SET ({_NAMES}, updated_at, version)
+    = ROW({", ".join(f"free.{name}" for name in schema.CONTENTS)}, free.updated_at, lead.version + 1)
+FROM free WHERE lead.ctid = free.place AND lead.workspace_id = free.workspace_id
+RETURNING free.event""")
+"""Change one or several leads, each with the version it was read with. One whose row somebody else holds is left out: a
+customer's transaction makes nobody else wait.
+"""
+ADD: Final = f"""
+person AS (
+    INSERT INTO lead (workspace_id, id, bot_id, conversation_id, source_url, source_campaign, source_referrer,
+        created_at, updated_at, {_NAMES})
+    SELECT :workspace, :lead, :bot_id, changed.id, :source_url, :source_campaign, :source_referrer, :updated_at,
+        :updated_at, {_VALUES} FROM changed
+)"""
 """A lead's part in a statement that changes more than the lead: SQL `name AS (...)`, which selects from `changed`. The
 values have the names of the columns; `lead` is its id.
 """
+CHANGE: Final = f"""
+person AS (
+    UPDATE lead SET ({_NAMES}, updated_at, version) = ROW({_VALUES}, :updated_at, version + 1)
+    FROM changed WHERE lead.id = :lead
+)"""
+"""The same for a lead that there is."""
 
 
 class LeadConflict(Conflict, code="lead_conflict", detail="Another lead of this bot has that e-mail address."):
@@ -88,7 +117,7 @@ async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict
     after = msgspec.structs.replace(after, updated_at=clock.iso(now))
     values = {"workspace": workspace, "id": after.id, "version": before.version, "updated_at": now}
     event = events.changed(workspace, after, previous)
-    written = await event.record_with(_UPDATE, **values, **schema.contents(after))
+    written = await event.record_with(UPDATE, **values, **schema.contents(after))
     return StoredLead(after, before.version + 1) if written else None
 
 

@@ -10,11 +10,11 @@ import msgspec
 
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.reads import LeadSearch
-from leadwire.domain.leads.schema import Lead
+from leadwire.domain.leads.schema import TEXTS, Lead
 from leadwire.domain.listing.spreadsheets import BOM, written
 
 _HEAD: Final = (
-    "id", "captured_at", "name", "email", "phone", "company", "score", "bot", "source_url", "source_campaign",
+    "id", "captured_at", *TEXTS, "score", "bot", "source_url", "source_campaign",
     "source_referrer", "conversation_id", "custom_fields",
 )  # fmt: skip
 
@@ -40,6 +40,6 @@ def _cells(lead: Lead, bots: Mapping[str, str]) -> tuple[object, ...]:
     source = lead.source
     fields = msgspec.json.encode(lead.custom_fields).decode()
     return (
-        lead.id, lead.created_at, lead.name, lead.email, lead.phone, lead.company, lead.score,
+        lead.id, lead.created_at, *(getattr(lead, name) for name in TEXTS), lead.score,
         bots.get(lead.bot_id, lead.bot_id), source.url, source.campaign, source.referrer, lead.conversation_id, fields,
     )  # fmt: skip

@@ -131,6 +131,8 @@ TEXTS: Final = tuple(name for name in LeadPatch.__struct_fields__ if name not in
 LENGTHS: Final = {field: _length(field) for field in TEXTS}
 """The most characters of each."""
 _PLAIN: Final = (*TEXTS, "score")
+CONTENTS: Final = dict.fromkeys(TEXTS, "text") | {"score": "int", "custom_fields": "json"}
+"""The columns of what may be changed, with the type of each."""
 
 
 class LeadUpdated(Lead, frozen=True, kw_only=True):

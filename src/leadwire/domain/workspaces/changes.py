@@ -44,6 +44,10 @@ async def create(name: str, email: str | None = None) -> tuple[str, str]:
         return workspace, await team.invite(workspace, email, "admin")
 
 
+class _Late(Exception):
+    """Events were recorded while the last rows were deleted."""
+
+
 async def suspend(workspace: str) -> bool:
     """Close a workspace to everybody; its deliveries wait. Return False when it is closed already. Raise NotFound."""
     async with db.transaction():
@@ -77,7 +81,9 @@ async def delete(workspace: str) -> None:
             async with db.transaction():
                 await due.PATIENCE.rows()
                 await workspaces.finish_deletion(workspace)
-        except (db.Orphaned, db.Locked, db.Deadlock):  # by a request that had begun before
+                if await erase.has_events(workspace):  # recorded by a job that this has waited for
+                    raise _Late
+        except (_Late, db.Orphaned, db.Locked, db.Deadlock):  # by whoever had begun before
             await asyncio.sleep(_LOOK)
             continue
         return
@@ -93,7 +99,9 @@ async def _begin(workspace: str) -> None:
 
 
 async def _delete_rows(workspace: str) -> None:
-    """Those that others refer to come later. Once conversations and leads are gone, no more events are recorded."""
+    """Those that others refer to come later. Once conversations and leads are gone, only jobs that had begun before
+    record events, such as notices.
+    """
     alone = [partial(_delete_some, statement) for statement in _alone()]
     batches: tuple[Batch, ...] = (
         endpoints.delete_batch, *alone, erase.delete_events, search.delete_batch, jobs.delete_batch

@@ -19,14 +19,12 @@ from leadwire.domain.conversations.schema import (
     Visitor,
 )
 from leadwire.domain.leads.schema import (
+    LENGTHS,
     MAX_CUSTOM_BYTES,
-    Email,
     FieldKey,
     FieldValue,
     Lead,
     LeadUpdated,
-    Name,
-    Phone,
     Source,
     fitting,
     previous_attributes,
@@ -68,11 +66,17 @@ def custom_fields(draw, start):
 @st.composite
 def leads(draw, start=0):
     source = Source(draw(text(longest(Url))), draw(text(CAMPAIGN)), draw(text(longest(Url))))
-    name, company = draw(text(longest(Name))), draw(text(longest(Name)))
-    email, phone = draw(text(longest(Email))), draw(text(longest(Phone)))
+    texts = {name: draw(text(most)) for name, most in LENGTHS.items()}
     fields = draw(custom_fields(start))
     assert not too_large(fields)
-    return Lead(ID, email, name, phone, company, 100, source, fields, ID, ID, AT, AT)
+    return lead_of(texts, source, fields)
+
+
+def lead_of(texts, source, fields):
+    return Lead(
+        id=ID, **texts, score=100, source=source, custom_fields=fields, conversation_id=ID, bot_id=ID,
+        created_at=AT, updated_at=AT,
+    )  # fmt: skip
 
 
 def size(kind, data):
@@ -92,10 +96,9 @@ def test_a_changed_lead(before, after):
 
 def test_the_largest_changed_lead_there_can_be():
     def lead(character, fields):
-        url, name = character * longest(Url), character * longest(Name)
-        source = Source(url, character * CAMPAIGN, url)
-        email, phone = character * longest(Email), character * longest(Phone)
-        return Lead(ID, email, name, phone, name, 100, source, fields, ID, ID, AT, AT)
+        url = character * longest(Url)
+        texts = {name: character * most for name, most in LENGTHS.items()}
+        return lead_of(texts, Source(url, character * CAMPAIGN, url), fields)
 
     whole = {f"{n:02}": "x" * (VALUE if n < 12 else 180) for n in range(13)}
     names = {f"{n:02}" + "\U0001f600" * 59: 0 for n in range(50)}  # all of it names: each comes once more, as null

@@ -4,7 +4,6 @@ import pytest
 
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.schema import LENGTHS, TEXTS, LeadPatch
-from leadwire.interfaces.web import step_labels
 from tests import make
 from tests.domain.bots.conftest import Visitor, published
 
@@ -64,8 +63,3 @@ async def test_what_a_visitor_says_before_there_is_a_lead_is_stored(workspace, f
     await visitor.says("ada@example.com")
     lead_id = (await visitor.visit()).lead_id
     assert getattr((await reads.stored(workspace, lead_id)).lead, field) == "Engineer"
-
-
-@pytest.mark.parametrize("field", TEXTS)
-def test_a_bot_can_be_told_to_ask_for_it(field):
-    assert field in step_labels.SAVED

@@ -6,7 +6,7 @@ import msgspec
 
 from leadwire.domain.bulk_changes import reads as bulk_changes
 from leadwire.domain.leads import reads
-from leadwire.domain.leads.fields import patch
+from leadwire.domain.leads.field_texts import patch
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.infrastructure import clock, db, ids, jobs
 from leadwire.infrastructure.db.queries import query

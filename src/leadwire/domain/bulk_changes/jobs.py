@@ -11,7 +11,7 @@ import msgspec
 from leadwire.domain.bulk_changes import changes
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
-from leadwire.domain.leads.fields import patch
+from leadwire.domain.leads.field_texts import patch
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, custom_fields
 from leadwire.domain.privacy import erasure

@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Struct
 
 from leadwire.domain.exports.schema import Format, Kind
+from leadwire.domain.leads.schema import PATHS
 from leadwire.domain.listing.spreadsheets import written
 
 _COLUMNS: Final[Mapping[Kind, str]] = {
-    "leads": "id email name phone company score source.url source.campaign source.referrer custom_fields"
-    " conversation_id bot_id created_at updated_at",
+    "leads": " ".join(PATHS),
     "conversations": "id bot_id status visitor.email visitor.name messages_count created_at updated_at",
     "messages": "id conversation_id bot_id role content created_at seq conversation_created_at",
     "events": "id event timestamp data",

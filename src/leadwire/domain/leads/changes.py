@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.domain.leads import events, fields, holders, merge, reads, schema
+from leadwire.domain.leads import events, field_texts, holders, merge, reads, schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import named, sql
@@ -76,10 +76,10 @@ async def edit_field(workspace: str, lead_id: str, field: str, was: str, value: 
     """
     stored = await reads.stored(workspace, lead_id)
     present = schema.custom_fields(stored.lead).get(field)
-    if (now := fields.as_text(present)) != was:
+    if (now := field_texts.as_text(present)) != was:
         word = f"It is {now} now" if present is not None else "It is empty now"
         raise Conflict(f"Somebody else has changed {field}. {word}.", code="lead_changed")
-    patch = fields.patch(field, value or None, present)
+    patch = field_texts.patch(field, value or None, present)
     await update(workspace, lead_id, patch, unchanged={}, if_match=frozenset({stored.version}))
 
 

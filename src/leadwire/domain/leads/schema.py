@@ -79,10 +79,10 @@ class StoredLead(Struct, frozen=True):
     version: int
 
 
-COLUMNS: Final = (
-    "id, email, name, phone, company, score, source_url, source_campaign, source_referrer, custom_fields,"
-    " conversation_id, bot_id, created_at, updated_at"
-)
+_SOURCE: Final = tuple(f"source.{name}" for name in Source.__struct_fields__)
+PATHS: Final = tuple(path for name in Lead.__struct_fields__ for path in (_SOURCE if name == "source" else (name,)))
+"""The way to each value of a lead, as `source.url`."""
+COLUMNS: Final = ", ".join(PATHS).replace(".", "_")
 
 
 def from_row(row: Any) -> Lead:

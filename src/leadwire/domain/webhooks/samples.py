@@ -24,7 +24,11 @@ _AT: Final = "2026-01-02T03:04:05.678Z"
 SAMPLES: Final = msgspec.json.decode(
     Path(__file__).with_name("samples.json").read_bytes(), type=dict[str, dict[str, Any]]
 )
-"""The data of an event of each kind, with ids that are plainly not real."""
+"""The data of an event of each kind, with ids that are plainly not real. The lead in them is the same one."""
+_LEAD: Final = SAMPLES["lead.created"]
+SAMPLES["lead.updated"] = _LEAD | SAMPLES["lead.updated"]
+for _kind in ("conversation.handoff", "conversation.ended"):
+    SAMPLES[_kind]["lead"] = _LEAD
 NAMED_SAMPLES: Final[dict[str, dict[str, Any]]] = {kind: SAMPLES.pop(kind) for kind in envelope.NAMED}
 """The same of the kinds that only those get who name them."""
 

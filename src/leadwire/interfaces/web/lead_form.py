@@ -1,13 +1,22 @@
 """A lead's form: the texts in it, and the merge patch that is made of what was sent. Pure."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
-from leadwire.domain.leads import fields
-from leadwire.domain.leads.schema import TEXTS, FieldValue, Lead, LeadPatch, custom_fields
+from leadwire.domain.leads import field_texts
+from leadwire.domain.leads.schema import LENGTHS, TEXTS, FieldValue, Lead, LeadPatch, custom_fields
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web.forms import Form, wrong
+
+_LABELS: Final = {"email": "E-mail"}
+_KINDS: Final[Mapping[str, Mapping[str, str]]] = {"email": {"inputmode": "email"}, "phone": {"type": "tel"}}
+TEXT_FIELDS: Final = [
+    (name, _LABELS.get(name, name.replace("_", " ").capitalize()), {"maxlength": longest, **_KINDS.get(name, {})})
+    for name, longest in LENGTHS.items()
+]
+"""Each text of a lead: its name, what people call it, the attributes of its field."""
 
 
 class FormValues(msgspec.Struct, frozen=True):
@@ -20,7 +29,7 @@ class FormValues(msgspec.Struct, frozen=True):
 def values_of(lead: Lead) -> FormValues:
     """Return a lead as texts."""
     plain = {name: getattr(lead, name) or "" for name in TEXTS} | {"score": str(lead.score)}
-    return FormValues(plain, [(key, fields.as_text(value)) for key, value in custom_fields(lead).items()])
+    return FormValues(plain, [(key, field_texts.as_text(value)) for key, value in custom_fields(lead).items()])
 
 
 def draft(form: Form, lead: Lead) -> FormValues | None:
@@ -44,9 +53,9 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
     if len(set(names)) < len(names) or "" in names:
         raise wrong("custom_fields", "repeated_field", "Every custom field needs a name of its own.")
     custom: dict[str, FieldValue | None] = {
-        key: fields.typed(value, was.get(key)) if value else None
+        key: field_texts.typed(value, was.get(key)) if value else None
         for key, value in pairs
-        if value != fields.as_text(was.get(key))
+        if value != field_texts.as_text(was.get(key))
     }
     if custom:
         texts["custom_fields"] = custom

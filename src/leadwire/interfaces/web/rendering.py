@@ -17,7 +17,7 @@ from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import explain, samples
 from leadwire.infrastructure import clock, preconditions, settings, user_agents
 from leadwire.interfaces.http import assets
-from leadwire.interfaces.web import charts, faces
+from leadwire.interfaces.web import charts, faces, lead_form
 
 _TOKEN: Final = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<str>"(?:[^"\\]|\\.)*")'
@@ -72,6 +72,7 @@ def environment() -> jinja2.Environment:
     )
     jinja.globals |= {"KINDS": tuple(samples.bodies()), "GROUPS": samples.GROUPS, "TERMS": TERMS}
     jinja.globals |= {"LANGUAGES": LANGUAGES, "asset": assets.address, "mail_enabled": mail_reads.enabled}
+    jinja.globals["LEAD_TEXTS"] = lead_form.TEXT_FIELDS
     jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, due, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)

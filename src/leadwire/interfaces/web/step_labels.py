@@ -12,6 +12,7 @@ from leadwire.domain.bots.builder.fields import Field, Step
 from leadwire.domain.bots.flow import hours, nodes
 from leadwire.domain.bots.flow.expressions import DERIVED
 from leadwire.domain.bots.look import LANGUAGES
+from leadwire.interfaces.web import lead_form
 
 _FILE: Final = Path(__file__).with_suffix(".toml")
 _README: Final = Path(nodes.__file__).with_name("README.md")
@@ -22,7 +23,7 @@ ABOUT: Final[Mapping[str, str]] = _WORDS["about"]
 INPUTS: Final[Mapping[str, str]] = _WORDS["inputs"]
 OPERATORS: Final[Mapping[str, str]] = _WORDS["operators"]
 ORDERED: Final[Sequence[str]] = _WORDS["ordered"]
-SAVED: Final[Mapping[str, str]] = {"": "Nowhere, only in this flow", **_WORDS["saved"]}
+SAVED: Final = {"": "Nowhere, only in this flow"} | {name: label for name, label, _ in lead_form.TEXT_FIELDS}
 
 
 def word(value: str) -> str:

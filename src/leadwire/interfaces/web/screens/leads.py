@@ -13,7 +13,7 @@ from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.bulk_changes import reads as bulk_reads
 from leadwire.domain.conversations import reads as conversations
-from leadwire.domain.leads import changes, downloads, fields, history, reads
+from leadwire.domain.leads import changes, downloads, field_texts, history, reads
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead, custom_fields
 from leadwire.domain.privacy import erasure
 from leadwire.domain.views import changes as view_changes
@@ -50,7 +50,7 @@ async def leads(context: PageContext) -> Values:
         "fields": await reads.field_names(context.workspace),
         "running": await bulk_reads.running(context.workspace),
         "custom": custom_fields,
-        "as_text": fields.as_text,
+        "as_text": field_texts.as_text,
         "most_columns": view_changes.MOST_COLUMNS,
         "found": await reads.search(context.workspace, wanted),
         "total": await reads.total(context.workspace, wanted),

@@ -72,7 +72,7 @@ async def test_the_panel_is_of_the_thread_that_is_open(inbox, people):
     await told(inbox, people, "ada", "And more")
     await belongs(inbox, people, "ada")
     await inbox.get_by_label("Note").fill("Calls on Monday")
-    await inbox.get_by_role("button", name="Add note").click()
+    await inbox.get_by_label("Note").press("Control+Enter")
     await expect(inbox.locator("#about .note")).to_contain_text("Calls on Monday")
     assert await db.value("SELECT conversation_id FROM conversation_note") == people["ada"].conversation
 
@@ -227,7 +227,7 @@ async def test_a_toast_leaves_the_composer_free(inbox, people, visit):
     await opened(inbox, people, "ada")
     await inbox.route("**/note", lambda route: route.abort())
     await inbox.get_by_label("Note").fill("Lost?")
-    await inbox.get_by_role("button", name="Add note").click()
+    await inbox.get_by_label("Note").press("Control+Enter")
     toast = inbox.locator("#toast")
     await expect(toast).to_contain_text("No connection")
     above, below = await toast.bounding_box(), await inbox.locator("#answer").bounding_box()

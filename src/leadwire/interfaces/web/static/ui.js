@@ -129,9 +129,10 @@ addEventListener("click", async (event) => {
 
 addEventListener("keydown", (event) => {
   const field = event.target;
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && field.matches?.("[data-enter]")) {
+  const talk = field.matches?.("[data-enter]"), sends = talk ? !event.shiftKey : event.ctrlKey || event.metaKey;
+  if (event.key === "Enter" && !event.isComposing && sends && field.matches?.("form textarea")) {
     event.preventDefault();
-    if (field.value.trim()) field.form.requestSubmit();
+    if (!talk || field.value.trim()) field.form.requestSubmit();
   }
   const open = event.key === "Escape" && event.target.closest?.("details.sure[open]");
   if (open) { open.open = false; open.querySelector("summary").focus(); }

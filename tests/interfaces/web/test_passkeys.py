@@ -6,10 +6,12 @@ import pytest
 from msgspec import structs
 
 from leadwire.domain.accounts.sign_in import tries
+from leadwire.domain.accounts.sign_in.changes import second_factor
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from tests.domain.accounts.sign_in.device import Device
 from tests.interfaces.web.conftest import PASSWORD
+from tests.interfaces.web.test_second_factor import code_of, offered
 from tests.mailing import mails
 from tests.waiting import eventually
 
@@ -165,19 +167,19 @@ async def test_codes_need_a_second_factor_and_new_ones_replace_the_old(admin, st
     assert "9 left" in await stranger.open("/account")
 
 
-@pytest.mark.parametrize("last", ["passkey", "app"])
-async def test_codes_go_with_the_last_second_factor(admin, device, last):
+@pytest.mark.parametrize("next_one", ["passkey", "app"])
+async def test_codes_go_before_the_first_second_factor_is_set_up_and_stay_beside_another(admin, next_one):
+    await second_factor.make_codes(await db.value("SELECT id FROM login"))  # as beside the removal of the last one
+    if next_one == "app":
+        secret, offer = offered(await admin.open("/account/second-factor"))
+        await admin.fill("/account/second-factor", offer=offer, code=code_of(secret))
+    else:
+        await made(admin)
+    assert await db.value("SELECT count(*) FROM recovery_code") == 0
     await admin.open("/account")
     await codes(admin)
-    await db.rows("UPDATE login SET totp_secret = '\\x00'")
-    passkey = await db.value("SELECT id FROM passkey")
-    removals = [f"/account/passkeys/{passkey}/remove", "/account/second-factor/remove"]
-    first, second = removals if last == "app" else removals[::-1]
-    await admin.open("/account")
-    await admin.fill(first)
+    await made(admin, "Phone")
     assert await db.value("SELECT count(*) FROM recovery_code") == 10
-    await admin.fill(second)
-    assert await db.value("SELECT count(*) FROM recovery_code") == 0
 
 
 async def test_codes_may_be_guessed_five_times_and_are_one_account_s(admin, agent, stranger, device):

@@ -119,6 +119,7 @@ async def add(person: Person, name: str, answer: Answer) -> None:
     passkey_id = ids.new("pass")
     async with audit.transaction(person, "passkey.added", passkey_id, name):
         await sessions.lock_login(person)
+        await second_factor.drop_idle_codes(login_id)
         if await Passkey.count().where(Passkey.user_id == login_id) >= _MOST:
             raise Conflict(f"A person has at most {_MOST} passkeys. Remove one first.", code="too_many")
         await _ADD.one(
@@ -168,7 +169,6 @@ async def owner(answer: Answer) -> str:
 async def remove(login_id: str, passkey_id: str) -> str:
     """Remove a passkey of a login. Return its name. Raise NotFound."""
     name: str = (await _REMOVE.one(NotFound("There is no such passkey."), login=login_id, id=passkey_id))["name"]
-    await second_factor.drop_idle_codes(login_id)
     await notify.tell(login_id, "passkey_removed", name=name)
     return name
 

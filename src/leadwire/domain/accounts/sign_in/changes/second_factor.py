@@ -67,6 +67,7 @@ async def add(person: Person, offered: str, code: str) -> None:
     await tries.forgive(f"code {login_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
         await sessions.lock_login(person)
+        await drop_idle_codes(login_id)
         sealed = secret_box.get().seal(secret, secret_box.place(Login.totp_secret, login_id))
         await Login.update({Login.totp_secret: sealed, Login.totp_step: step}).where(Login.id == login_id)
         await sessions.end_all(login_id, but=person.session_id)
@@ -76,13 +77,15 @@ async def add(person: Person, offered: str, code: str) -> None:
 async def remove_app(login_id: str) -> None:
     """Ask for codes no more; passkeys stay. Raise NotFound."""
     await _REMOVE_APP.one(NotFound(_NOBODY), login=login_id)
-    await drop_idle_codes(login_id)
     await notify.tell(login_id, "app_removed")
 
 
 @query()
 async def drop_idle_codes(login_id: str) -> None:
-    """Delete the recovery codes of a login without a second factor: they would open the next one that is set up."""
+    """Delete the recovery codes of a locked login without a second factor: they would open the one that is added now.
+
+    Then, not with the last one: another may go at the same moment, and codes may be made meanwhile.
+    """
 
 
 async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> str:

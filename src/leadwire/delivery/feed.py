@@ -69,6 +69,11 @@ async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], sub
     return [StoredEvent(*row) for row in await latest.rows(workspace=workspace, subject=subject, most=LATEST)]
 
 
+@query()
+async def readdressed(workspace: str, lead_id: str) -> list[str]:
+    """The bodies of all events that tell of an e-mail address or a phone number that a lead had before."""
+
+
 async def one(workspace: str, event_id: str) -> FeedEvent | None:
     """Return an event of the feed by its id; None without it, or when it is about somebody who was erased."""
     if not ids.is_id("evt", event_id):

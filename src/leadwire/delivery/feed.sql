@@ -54,6 +54,10 @@ SELECT * FROM about ORDER BY id DESC LIMIT :most
 -- about_lead: the latest events about a lead
 WITH about AS MATERIALIZED ({columns} lead_id = :subject) {latest}
 
+-- readdressed
+WITH about AS MATERIALIZED ({columns} lead_id = :lead_id)
+SELECT body FROM about WHERE kind = 'lead.updated' AND body ~ '"previous_attributes":.*"(email|phone)":'
+
 -- about_conversation: the latest about a conversation
 WITH about AS MATERIALIZED ({columns} conversation_id = :subject) {latest}
 

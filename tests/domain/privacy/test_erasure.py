@@ -4,6 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from leadwire.delivery import feed
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadPatch
@@ -48,12 +49,21 @@ async def test_a_view_that_looks_for_the_address_goes_with_the_person(workspace,
     assert [row["name"] for row in await db.rows("SELECT name FROM lead_view ORDER BY name")] == ["", "other"]
 
 
+async def test_a_custom_field_that_is_called_like_an_address_is_none(workspace, bot):
+    lead = await make.lead(workspace, bot, custom_fields={"previous_attributes": "none", "email": "none"})
+    for number in (1, 2):
+        await leads.update(workspace, lead.id, LeadPatch(custom_fields={"phone": number}), unchanged={})
+    assert (await erasure.erase_lead(workspace, lead.id)).deleted
+
+
 async def test_what_names_the_address_that_they_had_before_goes_too(workspace, bot, mailing):
     lead = await make.lead(workspace, bot, email="former@example.com")
     user = await make.user(workspace)
     await views.save(workspace, user, "one", urlencode({"q": "former@example.com"}), [])
     await mail.suppress(workspace, "former@example.com", "550 5.1.1 former@example.com is unknown")
     await leads.update(workspace, lead.id, LeadPatch(email="present@example.com"), unchanged={})
+    for score in range(1, feed.LATEST + 1):  # more than the page of a lead shows
+        await leads.update(workspace, lead.id, LeadPatch(score=score), unchanged={})
     await erasure.erase_lead(workspace, lead.id)
     assert [name for name, rows in (await make.stored()).items() if "former" in "".join(rows)] == []
 

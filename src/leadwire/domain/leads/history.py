@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from leadwire.delivery.feed import StoredEvent, about
+from leadwire.delivery.feed import StoredEvent, about, readdressed
 from leadwire.infrastructure import clock
 
 
@@ -30,9 +30,10 @@ async def of(workspace: str, lead_id: str) -> list[LeadEvent]:
 
 
 async def ways(workspace: str, lead_id: str) -> list[str]:
-    """The e-mail addresses and phone numbers that a lead had before, as its latest events tell."""
-    changes = [change for event in await of(workspace, lead_id) for change in event.changes]
-    return [change["was"] for change in changes if change["name"] in ("email", "phone") and change["was"]]
+    """The e-mail addresses and phone numbers that a lead had before, as far as its events are kept."""
+    bodies = await readdressed(workspace, lead_id)
+    previous = [msgspec.json.decode(body)["data"]["previous_attributes"] for body in bodies]
+    return [was for each in previous for name in ("email", "phone") if (was := each.get(name))]
 
 
 def _changes(event: StoredEvent) -> list[dict[str, Any]]:

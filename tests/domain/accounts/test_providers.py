@@ -55,6 +55,21 @@ async def test_who_comes_while_a_group_loses_its_role_does_not_get_it(workspace)
     assert await db.value("SELECT count(*) FROM user_account") == 0
 
 
+async def test_somebody_new_who_comes_from_two_providers_at_once_gets_one_account(workspace):
+    sessions_of = []
+
+    async def come(made):
+        now = clock.now().timestamp()
+        claims = Claims("", "", now, now, "eve", email="eve@example.org", email_verified=True)
+        sessions_of.append(await sign_in.sign_in(await reads.one(made), claims, BROWSER))
+
+    made = [await set_up(workspace, f"https://{name}.example.org", default_role="agent") for name in ("one", "two")]
+    await overlapped(*(partial(come, provider) for provider in made))
+    people = [await sessions.person(token, "127.0.0.1") for token in sessions_of]
+    assert [person.email for person in people] == ["eve@example.org"] * 2
+    assert await db.value("SELECT count(*) FROM user_account") == 1
+
+
 async def test_passwords_stay_on_where_the_provider_of_whoever_ends_them_has_just_been_removed(workspace):
     emergency = await make.user(workspace, "admin")
     await db.rows("UPDATE login SET password_hash = 'a hash' WHERE id = $1", emergency)

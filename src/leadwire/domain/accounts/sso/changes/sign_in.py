@@ -140,6 +140,8 @@ async def _made(
     `again`: they had one, which an admin has removed. Then only an invitation helps.
     """
     await joining.TURN.rows(email=email)  # before the invitation, as whoever accepts it
+    if meanwhile := await _with_address(provider, email):  # by an invitation, or from another provider
+        return meanwhile
     to = Invitation.workspace_id == provider.workspace, Invitation.email == email
     used = await Invitation.delete().where(*to, Invitation.expires_at > clock.now()).returning(Invitation.role)
     invited: Role | None = used[0]["role"] if used else None

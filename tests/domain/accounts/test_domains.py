@@ -197,7 +197,8 @@ async def test_another_workspace_does_not_prove_it_while_the_first_record_is_the
     assert (await counts(workspace), await counts(other)) == (True, False)
 
 
-async def test_a_domain_goes_to_another_workspace_with_its_record(workspace, domain, other, resolver):
+async def test_a_domain_goes_to_another_workspace_with_its_record(workspace, domain, other, resolver, mailing):
+    ada = await make.user(workspace, "admin")
     resolver.texts[NAME] = [domain.record]
     await check(domain)
     resolver.texts[NAME] = []
@@ -208,6 +209,7 @@ async def test_a_domain_goes_to_another_workspace_with_its_record(workspace, dom
     assert (first.state(clock.now()), first.words) == ("unproven", FAULTS["lost"])
     assert (await noted(workspace))[-1] == ("domain.lost", NAME, "proven elsewhere")
     assert await noted(other) == [("domain.proven", NAME, "")]
+    assert [(to, values["domain"]) for to, values in await mails("domain_lost")] == [(f"{ada}@example.org", NAME)]
 
 
 async def test_a_proof_ends_what_others_have_taken_over(workspace, domain, other, resolver):

@@ -17,6 +17,7 @@ AccountKind = Literal[
     "passkey_removed",
     "recovery_code_used",
     "domain_missing",
+    "domain_lost",
 ]
 """About somebody's account: they wait for these, or have to act, so these go before all others."""
 

@@ -95,6 +95,7 @@ async def _lose(domain: Domain, now: datetime) -> None:
         gone: dict[str, Any] = dict.fromkeys(("proven_at", "missing_since", "taken_over_until"))
         await _note(structs.replace(domain, **gone, checked_at=now, fault="lost"), now)
         await audit.record(domain.workspace, "domains", audit.Entry("domain.lost", domain.name, "proven elsewhere"))
+        await notify.tell_admins(domain.workspace, "domain_lost", domain=domain.name, record=domain.record)
 
 
 async def _note(domain: Domain, now: datetime) -> None:

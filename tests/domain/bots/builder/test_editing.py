@@ -99,6 +99,13 @@ def test_what_does_not_change_stays_as_it_was_written():
     assert rewritten(COMMENTED, read(COMMENTED), read(COMMENTED)) == COMMENTED
 
 
+def test_a_number_that_becomes_a_yes_is_another_value():
+    """In Python, `1 == True`."""
+    text = COMMENTED.replace('var = "hello", op = "eq", value = "Yes"', 'var = "is_open", op = "eq", value = 1')
+    found, _ = edited(text, changed("route", **{"cases/0/when/all/0/value": "true"}))
+    assert found == text.replace("value = 1", "value = true")
+
+
 def test_a_deleted_step_takes_its_comments_along_and_ways_go_on():
     found, draft = edited(COMMENTED, lambda draft: editing.delete(draft, "route"))
     assert "# Decides." not in found

@@ -14,6 +14,7 @@ from leadwire.domain.bots.builder import blocks, fields, variables
 from leadwire.domain.bots.builder.fields import Step
 from leadwire.domain.bots.flow.nodes import KINDS, MAX_NODES
 from leadwire.infrastructure.errors import Invalid, NotFound
+from leadwire.infrastructure.preconditions import digest  # in Python, `1 == True`
 
 Draft = dict[str, Any]
 """A flow as plain data."""
@@ -207,7 +208,8 @@ def _inserted(draft: Draft, fresh: list[Step], before: Step | None) -> Draft:
 
 def _replaced(draft: Draft, step_id: str, new: Step) -> Draft:
     old = step(draft, step_id)
-    return draft if old == new else {**draft, "nodes": [new if node is old else node for node in _nodes(draft)]}
+    nodes = [new if node is old else node for node in _nodes(draft)]
+    return draft if digest(old) == digest(new) else {**draft, "nodes": nodes}
 
 
 def _free(draft: Draft, stem: str) -> str:

@@ -15,6 +15,7 @@ from tomlkit.items import Item
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.flow.parse import NODE, is_json, without_long_strings
 from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.preconditions import digest  # in Python, `1 == True`
 
 DEEP: Final = Invalid("Values inside values are nested too deeply here. Correct it as text.")
 _WIDE: Final = 100  # characters of a list on one line
@@ -22,7 +23,7 @@ _WIDE: Final = 100  # characters of a list on one line
 
 def rewritten(text: str, old: Draft, new: Draft) -> str:
     """The text of `new`, made from `text`, which is `old`'s. Raise Invalid."""
-    if old == new:
+    if digest(old) == digest(new):
         return text
     try:
         return _rewritten(text, old, new)
@@ -36,7 +37,7 @@ def _rewritten(text: str, old: Draft, new: Draft) -> str:
     for attempt in (_by_pieces, _edited):
         try:
             edited = attempt(text, old, new)
-            if tomllib.loads(edited) == new:
+            if digest(tomllib.loads(edited)) == digest(new):
                 return edited
         except (TOMLKitError, tomllib.TOMLDecodeError, LookupError, TypeError, ValueError):
             continue
@@ -87,7 +88,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _edited(text: str, old: Draft, new: Draft) -> str:
-    if old == new:
+    if digest(old) == digest(new):
         return text
     document = tomlkit.parse(text)
     _update(document, old, new)
@@ -100,7 +101,7 @@ def _update(container: Any, old: Any, new: Any) -> None:
         del container[name]
     for name, value in new.items():
         before = old.get(name)
-        if name in old and before == value and type(before) is type(value):
+        if name in old and digest(before) == digest(value):
             continue
         if isinstance(before, dict) and isinstance(value, dict):
             _update(container[name], before, value)

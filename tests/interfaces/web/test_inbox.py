@@ -66,6 +66,15 @@ async def test_of_two_who_take_one_conversation_the_second_is_told(agent, admin,
     assert "Mine" in await admin.fill(f"/inbox/{waiting}/claim", held_by=holder)
 
 
+async def test_a_place_that_no_message_has_marks_nothing_as_read(agent, workspace, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    for seq in (-99_999_999_999, -1, 99_999_999_999):
+        answer = await agent.post(f"/inbox/{waiting}/seen", data={"form_token": agent.token, "seq": str(seq)})
+        assert answer.status_code == 204
+    ((seq,),) = await db.rows("SELECT seq FROM conversation_read WHERE conversation_id = $1", waiting)
+    assert 0 <= seq <= len(await said(workspace, waiting))
+
+
 async def test_it_goes_back_to_the_queue_or_to_the_bot(agent, waiting):
     await agent.open(f"/inbox?c={waiting}")
     await agent.fill(f"/inbox/{waiting}/claim", held_by="")

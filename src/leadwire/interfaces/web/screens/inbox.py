@@ -131,7 +131,7 @@ async def typing(context: PageContext, conversation_id: str) -> PageResponse:
 async def mark_seen(context: PageContext, conversation_id: str) -> PageResponse:
     """What is on the screen has been read."""
     await inbox_reads.one(context.workspace, conversation_id, context.me.user_id)
-    seq = min(context.form.number("seq") or 0, MAX_MESSAGES)
+    seq = max(0, min(context.form.number("seq") or 0, MAX_MESSAGES))
     await seen.by_agent(context.workspace, conversation_id, context.me.user_id, seq)
     return Response(None, status_code=204)
 

@@ -43,3 +43,11 @@ async def test_what_is_no_page_loads_nothing_and_is_in_no_frame(anonymous, path)
 @pytest.mark.parametrize("path", ["/v1/leads", "/sign-in", "/docs/start", "/widget/v1.js"])
 async def test_trace_is_not_answered(anonymous, path):
     assert (await anonymous.request("TRACE", path)).status_code == 405
+
+
+@pytest.mark.parametrize("path", ["/assets/ui.js", "/widget/v1.js"])
+@pytest.mark.parametrize(("accepted", "packed"), [("gzip", True), ("br, gzip;q=0.5", True), ("br, gzip;q=0", False)])
+async def test_a_script_is_packed_for_whoever_takes_that(anonymous, path, accepted, packed):
+    answer = await anonymous.get(path, headers={"Accept-Encoding": accepted})
+    assert (answer.headers.get("content-encoding") == "gzip") is packed
+    assert "accept-encoding" in answer.headers["vary"].lower()

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from litestar import Request, Response
 
+from leadwire.interfaces.http.requests import takes_gzip
 from leadwire.interfaces.http.routes import get
 
 _DIRECTORY: Final = Path(__file__).with_name("javascript")
@@ -44,7 +45,6 @@ def _encoded(*, zipped: bool) -> tuple[bytes, dict[str, str]]:
 @get("/widget/v1.js")
 async def script(request: Request[Any, Any, Any]) -> Response[bytes]:
     """The script that a website embeds. Cacheable: the same for everybody, on every website."""
-    body, headers = _encoded(zipped="gzip" in request.headers.get("accept-encoding", ""))
-    if headers["ETag"] in request.headers.get("if-none-match", ""):
-        return Response(b"", status_code=304, headers=headers, media_type="text/javascript")
-    return Response(body, headers=headers, media_type="text/javascript")
+    body, headers = _encoded(zipped=takes_gzip(request.scope))
+    content, status = (b"", 304) if headers["ETag"] in request.headers.get("if-none-match", "") else (body, 200)
+    return Response(content, status_code=status, headers=headers, media_type="text/javascript")

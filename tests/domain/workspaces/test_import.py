@@ -101,6 +101,18 @@ async def test_no_file_makes_an_operator_or_gives_a_password(exported):
     assert tuple(ada) == ("ada@example.org", False, None)
 
 
+async def test_what_had_gone_elsewhere_is_here_with_the_quotas_of_this_installation(exported, workspace):
+    first, _, others = exported.read_bytes().partition(b"\n")
+    line = json.loads(first)
+    line["data"] |= {"move_id": "move_x", "moved_to": "https://elsewhere.example", "quotas": {"bots": "many"}}
+    exported.write_bytes(json.dumps(line).encode() + b"\n" + others)
+    await import_file.read(exported)
+    assert [one.state for one in await reads.workspace_list()] == ["active"]
+    assert await db.value("SELECT quotas::text FROM workspace") == "{}"
+    await changes.delete(workspace)
+    assert await reads.workspace_list() == []
+
+
 async def test_no_file_proves_a_domain(workspace, tmp_path, resolver):
     """Who wrote it may have taken the record of somebody else: the one to publish is another."""
     await make.domain(workspace, proven=True)

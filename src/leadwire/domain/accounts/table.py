@@ -17,8 +17,9 @@ class Workspace(Table, db=DB, tablename="workspace"):
     """A customer. Every other row belongs to one."""
 
     declared = Declared(
-        by="id", line="workspace", by_hand="deletion", moves=False, anew="suspended_at deletion_began_at sso_enforced"
-    )
+        by="id", line="workspace", by_hand="deletion", moves=False,
+        anew="suspended_at deletion_began_at sso_enforced move_id moved_to quotas",
+    )  # fmt: skip
     id = Text(primary_key=True)
     name = Text()
     created_at = Timestamptz()

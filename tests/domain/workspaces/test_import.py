@@ -165,6 +165,22 @@ async def test_a_line_of_another_form_is_refused(exported, line):
         await import_file.read(exported)
 
 
+@pytest.mark.parametrize(
+    ("kind", "field", "wrong"),
+    [
+        ("event", "id", "evt_x"), ("event", "id", "evt_7zzzzzzzzzzzzzzzzzzzzzzzzz"), ("event", "id", "zzz"),
+        ("workspace", "id", "installation"), ("workspace", "created_at", "0001-01-01 BC"),
+        ("bot", "created_at", "infinity"),
+    ],
+)  # fmt: skip
+async def test_what_all_workspaces_would_suffer_from_is_refused(exported, kind, field, wrong):
+    """Days are made and dropped by the ids of events, and pages of all workspaces read their times."""
+    right = next(line["data"][field] for line in read(exported) if line["kind"] == kind)
+    exported.write_bytes(exported.read_bytes().replace(right.encode(), wrong.encode()))
+    with pytest.raises(Invalid, match="none of an export"):
+        await import_file.read(exported)
+
+
 async def test_it_goes_on_wherever_it_was_interrupted(exported, workspace, tmp_path):
     whole = exported.read_bytes().splitlines(keepends=True)
     kinds = [json.loads(line)["kind"] for line in whole]

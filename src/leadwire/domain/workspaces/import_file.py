@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import msgspec
+from piccolo.columns import Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery import signing
@@ -27,7 +28,7 @@ from leadwire.delivery.table import DeliveryResult, EveryDelivery
 from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.listing.rows import hidden
 from leadwire.domain.workspaces import export
-from leadwire.infrastructure import clock, db
+from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import declaration, derived
 from leadwire.infrastructure.db.statements import Statement, sql
@@ -75,6 +76,8 @@ async def _begin(path: Path, file: IO[bytes]) -> str:
     file.seek(0)
     first = next(_lines(file))
     workspace: str = first["data"]["id"]
+    if not ids.is_id("ws", workspace):  # `installation` has a log of its own
+        raise ValueError(f"{workspace} is no id of a workspace")
     async with db.transaction():
         await _write(export.kinds()[0], [first["data"]], workspace)
         await workspaces.begin_import(workspace)
@@ -106,8 +109,8 @@ async def _write(kind: Any, page: Sequence[Line], workspace: str) -> None:
             rows += [row | {part.key: data["id"]} for row in data.pop(part.name)]
     texts = {text for rows in (page, *parts.values()) for row in rows for text in row.values() if isinstance(text, str)}
     async with db.transaction():
-        ids = [text for text in texts if "_" in text and len(text) <= _LONGEST_ID]
-        if other := await _elsewhere().value(ids=ids, workspace=workspace):
+        named = [text for text in texts if "_" in text and len(text) <= _LONGEST_ID]
+        if other := await _elsewhere().value(ids=named, workspace=workspace):
             raise Invalid(f"The file names {other}, which is another workspace's.")
         await _insert(kind.table, page, workspace)
         for part, rows in parts.items():
@@ -149,10 +152,16 @@ def _row(table: type[Table], row: Line) -> Line:
     """A row as it is stored here."""
     left_out = {*hidden(table), *declaration(table).anew.split()}
     row = {name: value for name, value in row.items() if name not in left_out}
+    for column in table._meta.columns:
+        if isinstance(column, Timestamptz) and (at := row.get(column._meta.name)):
+            clock.parse(at)  # pages of all workspaces read it: PostgreSQL has times that Python has not
     if table is WebhookEndpoint:
         secret = sealed(row["id"], WebhookEndpoint.secret, signing.new_secret())
         return row | {"secret": f"\\x{secret.hex()}"}
     if "body" in row:
+        # Days are made and dropped by it, for all workspaces.
+        if not ids.is_id("evt", row["id"]) or row["id"] >= ids.floor("evt", clock.ago(days=-1)):
+            raise ValueError(f"{row['id']} is no id of an event")
         return row | {"body": row["body"] or ""}  # null: the event is erased
     if table is EveryDelivery:
         ended = row["state"] in ("delivered", "dead")

@@ -4,6 +4,12 @@ import re
 
 from playwright.async_api import Locator, Page, expect
 
+# What is typed is saved when the field is left: the rest after the last letter does not end.
+_ENDLESS = """() => {
+  const { setTimeout } = window;
+  window.setTimeout = (task, rest, ...values) => rest === 900 ? 0 : setTimeout(task, rest, ...values);
+}"""
+
 
 class Builder:
     """The builder on a page."""
@@ -38,6 +44,11 @@ class Builder:
         async with self.page.expect_response(lambda answer: answer.request.method == "POST"):
             await field.blur()
         await self.has_settled()
+
+    async def types(self, label: str, text: str) -> None:
+        """Type into a field and stay in it. It is not saved until it is left, however long that takes."""
+        await self.page.evaluate(_ENDLESS)
+        await self.field(label).press_sequentially(text)
 
     async def chooses(self, label: str, option: str, inside: Locator | None = None) -> None:
         """Choose from a list."""

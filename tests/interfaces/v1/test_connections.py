@@ -165,13 +165,22 @@ async def test_a_head_request_is_refused_without_a_body(app):
     assert answer.endswith(b"\r\n\r\n")
 
 
-async def test_the_telemetry_port_has_limits_too():
+async def told_by_telemetry(request):
     stop, listening = asyncio.Event(), bind("127.0.0.1", 0)
     serving = asyncio.create_task(health.serve_health("serve", health.Health(needs_redis=False), listening, stop))
-    answer = await exchange(listening.getsockname()[1], GET + b"X: " + b"a" * 40_000)
+    answer = await exchange(listening.getsockname()[1], request)
     stop.set()
     await serving
-    refused(answer, 431, "headers_too_large")
+    return answer
+
+
+async def test_the_telemetry_port_has_limits_too():
+    refused(await told_by_telemetry(GET + b"X: " + b"a" * 40_000), 431, "headers_too_large")
+
+
+async def test_a_probe_of_the_telemetry_port_may_name_no_host():
+    """As HTTP/1.0 allows: load balancers ask like that."""
+    assert (await told_by_telemetry(b"GET /health/live HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
 
 
 HALVES = {

@@ -122,14 +122,14 @@ async def serve_health(
 ) -> None:
     """Answer on a bound socket until `stop` is set. `role` is the command of this process.
 
-    A request names us by an address, as `localhost`, or by one of `names`. Any other name may be a website's, which
-    lets it lead here to read this by a visitor's browser (DNS rebinding).
+    A request names us by an address, as `localhost`, by one of `names`, or, in HTTP/1.0, not at all. Any other name may
+    be a website's, which lets it lead here to read this by a visitor's browser (DNS rebinding).
     """
     _BUILD.show_all({(role, __version__, platform.python_version()): 1.0})
 
     async def app(scope: MutableMapping[str, Any], _receive: Any, send: Send) -> None:
         if scope["type"] == "http":
-            is_ours = _is_ours(dict(scope["headers"])[b"host"].decode("latin-1"), names)
+            is_ours = _is_ours(dict(scope["headers"]).get(b"host", b"localhost").decode("latin-1"), names)
             status, kind, body = await _answer(health, scope["path"]) if is_ours else _MISDIRECTED
             headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
             await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -8,6 +8,7 @@ import pytest
 from leadwire.delivery.worker import loop, quarantine, recorder
 from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.loop import Deliverer
+from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import NewEndpoint
 from leadwire.infrastructure import db
 from tests import make
@@ -27,9 +28,12 @@ class Told:
         await begin(self.worker, await self.wire.read())
         await asyncio.gather(*self.worker._posts)
 
+    def fields(self, event: str) -> list[dict[str, Any]]:
+        return [vars(record)["fields"] for record in self._log.records if record.message == event]
+
     def workspace(self, event: str) -> str:
         """The one that the line names, next to the endpoint."""
-        (fields,) = [vars(record)["fields"] for record in self._log.records if record.message == event]
+        (fields,) = self.fields(event)
         assert fields["endpoint_id"] == self.made.id
         return str(fields["workspace_id"])
 
@@ -48,6 +52,16 @@ async def test_an_attempt_and_the_end_of_an_endpoint(workspace, told, receiver):
     told.worker._recorder.end()
     await told.worker._recorder.run()
     assert told.workspace("delivery.attempted") == told.workspace("endpoint.disabled") == workspace
+
+
+async def test_a_test_that_fails_is_counted_as_no_dead_letter(workspace, told, receiver):
+    receiver.answer = 500
+    await changes.send_test(workspace, told.made.id)
+    await told.begin()
+    told.worker._recorder.end()
+    await told.worker._recorder.run()
+    batches = told.fields("batch.delivered")
+    assert (sum(one["attempts"] for one in batches), sum(one["dead"] for one in batches)) == (2, 0)
 
 
 async def test_what_is_set_aside(workspace, told):

@@ -22,8 +22,8 @@ _MADE: Final = (
 (_RECORD,) = named(__file__, "record")
 
 
-async def record(done: Sequence[Attempt], owner: str) -> None:
-    """Write down what came of `done`, claimed by `owner`."""
+async def record(done: Sequence[Attempt], owner: str) -> int:
+    """Write down what came of `done`, claimed by `owner`. Return how many dead letters that made."""
     done = sorted(done, key=attrgetter("job.entry.key"))  # whoever locks several deliveries takes them in this order
     settled = await _record_with_health(done, owner)
     observe.count_attempts(done)
@@ -31,9 +31,11 @@ async def record(done: Sequence[Attempt], owner: str) -> None:
     metrics.FENCED.inc(len(done) - len(settled))
     metrics.RETRIED.inc(sum(attempt.next.state == "waiting" for attempt in settled))
     most = len(settings.get().retry_schedule) + 1  # whoever has had more was dead before
-    for attempt in settled:
-        if attempt.next.state == "dead" and not attempt.job.test and attempt.job.number <= most:
-            metrics.DEAD_LETTERED.labels(attempt.outcome).inc()
+    ended = [attempt for attempt in settled if attempt.next.state == "dead" and not attempt.job.test]
+    dead = [attempt.outcome for attempt in ended if attempt.job.number <= most]
+    for outcome in dead:
+        metrics.DEAD_LETTERED.labels(outcome).inc()
+    return len(dead)
 
 
 async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attempt]:

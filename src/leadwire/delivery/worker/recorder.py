@@ -38,7 +38,7 @@ class Recorder:
         self._later: set[asyncio.Task[None]] = set()
         self._one_by_one = asyncio.Lock()
         self._ended, self._enough = asyncio.Event(), asyncio.Event()
-        self._recorded: asyncio.Queue[list[Attempt] | None] = asyncio.Queue()
+        self._recorded: asyncio.Queue[tuple[list[Attempt], int] | None] = asyncio.Queue()
 
     def put(self, outcome: Attempt) -> None:
         """Record this soon. What changes its endpoint's row, too, takes longer, and nothing else waits for it."""
@@ -92,10 +92,10 @@ class Recorder:
 
     async def _record_together(self, parts: Sequence[list[Attempt]]) -> None:
         done = [attempt for part in parts for attempt in part]
-        await persist(functools.partial(record, done, self._consumer), self._liveness)
+        dead = await persist(functools.partial(record, done, self._consumer), self._liveness)
         for attempt in done:
             del self._held[attempt.job.entry.key]
-        self._recorded.put_nowait(done)
+        self._recorded.put_nowait((done, dead or 0))
 
     async def _record_later(self, done: list[Attempt]) -> None:
         await asyncio.sleep(_AGAIN)
@@ -127,11 +127,10 @@ class Recorder:
     async def _acknowledge_recorded(self) -> None:
         """Acknowledge one after the other. A Redis that keeps silent holds this up, and no record: leases would end."""
         while (recorded := await self._recorded.get()) is not None:
-            await self._acknowledge(recorded)
+            await self._acknowledge(*recorded)
 
-    async def _acknowledge(self, done: list[Attempt]) -> None:
+    async def _acknowledge(self, done: list[Attempt], dead: int) -> None:
         delivered = sum(attempt.outcome == "delivered" for attempt in done)
-        dead = sum(attempt.next.state == "dead" for attempt in done)
         telemetry.log("batch.delivered", attempts=len(done), delivered=delivered, dead=dead)
         log_attempts(done)
         try:

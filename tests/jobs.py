@@ -8,7 +8,7 @@ from leadwire.delivery.endpoints import discard as discards
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.search import jobs as search
 from leadwire.infrastructure import db
-from leadwire.infrastructure.jobs import Claimed
+from leadwire.infrastructure.jobs import Claimed, remove
 from leadwire.infrastructure.jobs.kinds import KINDS
 from leadwire.infrastructure.jobs.runner import Runner
 from leadwire.processes.background import find_kinds
@@ -42,8 +42,13 @@ async def redrive() -> int:
 
 async def discard() -> int:
     """Cancel a batch for each endpoint that it is asked for. Return how many deliveries."""
-    endpoints = await db.rows("SELECT endpoint_id FROM discard ORDER BY until")
-    return sum([await discards.step(row["endpoint_id"]) for row in endpoints])
+    canceled = 0
+    for row in await db.rows("SELECT key FROM job WHERE kind = 'discard' ORDER BY since"):
+        if count := await discards.step(row["key"]):
+            canceled += count
+        else:
+            await remove("discard", row["key"])
+    return canceled
 
 
 async def make_due(*names: str) -> None:

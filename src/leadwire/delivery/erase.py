@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from leadwire.delivery.envelope import KINDS
-from leadwire.infrastructure import batches, db, ids
+from leadwire.infrastructure import batches, db, ids, jobs
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import Statement, named
 
@@ -45,8 +45,10 @@ async def erase_events(lead_id: str | None, conversation_ids: list[str], kinds: 
     Runs in the transaction of the erasure. A POST that is under way cannot be called back.
     """
     # Bodies first; then the outbox, which waits for a relay that is fanning out, so that its deliveries are seen next.
-    for statement in _ERASE:
-        await statement.rows(lead_id=lead_id, conversation_ids=conversation_ids, kinds=kinds)
+    about = {"lead_id": lead_id, "conversation_ids": conversation_ids, "kinds": kinds}
+    rows = [row for statement in _ERASE for row in await statement.rows(**about)]
+    held = {jobs.Offer(row["endpoint_id"], row["workspace_id"]) for row in rows if row["subject"]}
+    await jobs.add_all("discard", list(held))
 
 
 async def blank_events(workspace: str, since: datetime, until: datetime) -> tuple[int, bool]:

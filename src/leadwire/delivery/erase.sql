@@ -8,7 +8,8 @@ UPDATE event v SET body = '' WHERE {about}
 DELETE FROM outbox o USING event v WHERE v.id = o.event_id AND {about}
 
 -- lock: lock what is still to be sent, in the order in which workers record: what these commit meanwhile is seen next
-SELECT 1 FROM delivery d JOIN event v ON v.id = d.event_id WHERE {about}
+-- In an order others may wait behind it.
+SELECT d.endpoint_id, d.workspace_id, d.subject FROM delivery d JOIN event v ON v.id = d.event_id WHERE {about}
 ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d
 
 -- cancel: cancel what is still to be sent

@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from leadwire.delivery.envelope import KINDS as EVENTS
+from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import reads as bot_reads
@@ -16,6 +17,8 @@ from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.privacy import erasure, retention
+from leadwire.domain.webhooks import changes as webhooks
+from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Conflict, Invalid
@@ -84,6 +87,20 @@ async def test_conversations_go_with_everything_in_them(workspace, bot, kind, le
     assert [row["kind"] for row in blanked] == (about if gone else [])
     assert await count("lead") == 2 * lead
     assert await count("mail") == (0 if gone else 1)
+
+
+@pytest.mark.parametrize("kind", ["messages", "lead_conversations"])
+async def test_what_waits_behind_it_in_an_order_is_sent(workspace, bot, wire, receiver, kind):
+    made = await endpoint(workspace, receiver.url, "message.received", "lead.created")
+    await webhooks.configure(workspace, made.id, EndpointChange(ordered=True))
+    await ended(workspace, bot, 31, lead=True)
+    await fan_out()
+    await webhooks.disable(workspace, made.id)
+    await swept(workspace, **{kind: 30})
+    await webhooks.enable(workspace, made.id)
+    for _ in range(2):
+        await wire.turn()
+    assert [one.event for one in receiver.deliveries] == ["lead.created"]
 
 
 async def test_the_total_of_the_list_is_counted_again(workspace, bot):

@@ -1,6 +1,7 @@
 """Cancel what waits for an endpoint: of one that was removed, or that somebody wants to be empty.
 
-There may be hundreds of thousands, so a row of `discard` says what is to go, and a job does it some at a time.
+There may be hundreds of thousands, so a row of `discard` says what is to go, and a job does it some at a time. Without
+a row, it only lets go on what waited in an order behind others that were erased.
 """
 
 from collections.abc import Collection
@@ -55,16 +56,16 @@ async def count(endpoint_id: str) -> int:
 
 
 async def step(endpoint_id: str) -> int:
-    """Cancel a batch of what waits for an endpoint. Return how many deliveries that were; after 0 it is done. Raise
-    db.Locked when somebody has locked the endpoint or some of them.
+    """Cancel a batch of what is to be discarded of an endpoint; after the last one, or where nothing is, send what
+    waited behind others that are gone. Return how many deliveries were canceled; after 0 it is done. Raise db.Locked
+    when somebody has locked the endpoint or some of them.
     """
     async with db.transaction():
         await due.PATIENCE.rows()
         exists = await due.wake([endpoint_id])  # first: a deletion locks the endpoint, and then what is asked for
         until = await _ONE.value(endpoint_id=endpoint_id)
-        if until is None:
-            return 0
-        events = [row[0] for row in await _WAITING.rows(endpoint_id=endpoint_id, until=until, batch=BATCH)]
+        rows = await _WAITING.rows(endpoint_id=endpoint_id, until=until, batch=BATCH) if until else ()
+        events = [row[0] for row in rows]
         if not events:
             await Discard.delete().where(Discard.endpoint_id == endpoint_id)
             if exists:

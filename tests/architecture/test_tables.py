@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "leadwire"
 NAMED = re.compile(r'\b(FROM|JOIN|INTO|UPDATE)\s+(?:ONLY\s+)?"?(\w+)"?')
 
 READS = {
+    "delivery": {"job"},  # that what waits behind what was erased is still to go on
     "domain/bots": {"conversation", "job", "message", "lead", "workspace"},
     "domain/conversations": {"job", "lead", "user_account"},  # names of visitors; whose conversations the inbox lists
     "domain/exports": {"conversation", "message", "workspace"},

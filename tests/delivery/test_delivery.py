@@ -23,7 +23,7 @@ async def states() -> dict[str, int]:
 
 async def broken(wire: Wire) -> list[str]:
     checks, _ = await ledger.check(wire.redis, wire.settings)
-    assert len(checks) == 8
+    assert len(checks) == 9
     return [check.name for check in checks if check.broken]
 
 

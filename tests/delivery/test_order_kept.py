@@ -181,3 +181,11 @@ async def test_an_endpoint_that_wants_no_order_any_more_gets_all_there_is(in_ord
     await in_order.score(lead, 4)
     await wire.turn()
     assert in_order.told()[-1] == 4
+
+
+async def test_the_ledger_finds_what_waits_behind_nobody(in_order, wire):
+    await in_order.score(await in_order.lead(), 1, 2)
+    await fan_out()
+    assert await broken(wire) == []
+    await db.rows("UPDATE delivery SET due_at = 'infinity'")
+    assert await broken(wire) == ["behind_nobody"]

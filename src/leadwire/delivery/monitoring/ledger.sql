@@ -22,6 +22,12 @@ SELECT count(*) FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id 
 WHERE d.event_id >= :since AND d.state = 'waiting' AND d.due_at < now() - interval '60 seconds'
   AND e.due_at = 'infinity' AND e.paused_until IS DISTINCT FROM 'infinity' AND e.url NOT LIKE 'pull:%'
 
+-- behind_nobody: deliveries that wait until others of their subject have ended although none of them is to be sent
+SELECT count(*) FROM delivery d WHERE d.event_id >= :since AND d.state = 'waiting' AND d.due_at = 'infinity'
+  AND d.set_aside_at IS NULL AND NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = 'discard' AND j.key = d.endpoint_id)
+  AND NOT EXISTS (SELECT 1 FROM delivery f WHERE f.endpoint_id = d.endpoint_id AND f.subject = d.subject
+    AND (f.due_at < 'infinity' OR f.state = 'queued' OR f.set_aside_at IS NOT NULL))
+
 -- open_and_ended: deliveries that are still to be sent and have ended at once
 SELECT count(*) FROM delivery d JOIN delivery_result r USING (event_id, endpoint_id) WHERE d.event_id >= :since
 

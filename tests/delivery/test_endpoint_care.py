@@ -184,6 +184,20 @@ async def test_five_days_of_nothing_but_failures_disable_an_endpoint(workspace, 
     assert (now.enabled, now.disabled_reason) == (False, "failing")
 
 
+@pytest.mark.parametrize("answer", [410, 503])
+async def test_what_an_address_says_is_not_held_against_the_next(workspace, bot, wire, receiver, answer):
+    """It had the POST when somebody gave the endpoint another one."""
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer, receiver.extra_headers = answer, "Retry-After: 3600\r\n"
+    await somebody(workspace, bot)
+    await wire.relay()
+    done = await wire.post(await wire.claim())
+    await changes.configure(workspace, made.id, EndpointChange(url=f"{receiver.url}/next"))
+    before = await reads.endpoint(workspace, made.id)
+    await wire.settle(done)
+    assert await reads.endpoint(workspace, made.id) == before
+
+
 async def test_one_success_begins_the_five_days_anew(workspace, bot, wire, receiver, db_clock):
     made = await endpoint(workspace, receiver.url)
     receiver.answer = 500

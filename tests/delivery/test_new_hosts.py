@@ -125,6 +125,18 @@ async def test_another_host_and_another_workspace_begin_anew(workspace, bot, wir
     assert await states() == {"delivered": 1, "queued": 1, "waiting": 2}
 
 
+async def test_an_answer_of_the_host_before_says_nothing(workspace, bot, wire, receiver):
+    """Or whoever has a host of their own could let it answer once the endpoint leads to another."""
+    made = await endpoint(workspace, receiver.url)
+    await people(workspace, bot, 1)
+    await wire.relay()
+    done = await wire.post(await wire.claim())
+    await changes.configure(workspace, made.id, EndpointChange(url=receiver.url.replace("127.0.0.1", "127.0.0.2")))
+    await wire.settle(done)
+    assert await states() == {"delivered": 1}
+    assert await is_new(made)
+
+
 async def test_an_endpoint_whose_receiver_fetches_has_no_host(workspace):
     made = await endpoint(workspace, "pull:crm")
     assert not await is_new(made)

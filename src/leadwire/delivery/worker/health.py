@@ -27,16 +27,16 @@ def is_informative(attempt: Attempt) -> bool:
 
 async def note(settled: Sequence[Attempt]) -> None:
     """Write what attempts say of their endpoints into the rows of these, which are locked. One that is gone, or that
-    has failed for `FAILING_DAYS` and `FAILING_ATTEMPTS`, is disabled.
+    has failed for `FAILING_DAYS` and `FAILING_ATTEMPTS`, is disabled. What another address said before counts not.
     """
-    by_endpoint: dict[str, list[Attempt]] = defaultdict(list)
+    by_address: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
     for attempt in filter(is_informative, settled):
-        by_endpoint[attempt.endpoint_id].append(attempt)
-    if not by_endpoint:
+        by_address[attempt.endpoint_id, attempt.job.url].append(attempt)
+    if not by_address:
         return
-    rows = [(endpoint_id, *_said(attempts)) for endpoint_id, attempts in by_endpoint.items()]
+    rows = [(*address, *_said(attempts)) for address, attempts in by_address.items()]
     limits = {"largest": LARGEST_WINDOW, "attempts": FAILING_ATTEMPTS, "days": FAILING_DAYS}
-    updated = await _NOTE.rows(**lists("ids successes failures gone pauses answered", rows), **limits)
+    updated = await _NOTE.rows(**lists("ids urls successes failures gone pauses answered", rows), **limits)
     await jobs.add_all("auto_redrive", [jobs.Offer(*row[:2]) for row in updated if row["recovered"]])
     for endpoint_id, workspace, reason, _ in updated:
         if reason:

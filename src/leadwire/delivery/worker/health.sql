@@ -1,5 +1,5 @@
 -- note: open windows, pause what asks for it, count failures, disable what is gone or has failed for too long
--- A host that has answered is not new. The answer to a test says only that.
+-- A host that has answered is not new. The answer to a test says only that. What a receiver has fetched has no address.
 WITH verdict AS (
     SELECT e.id, e.admission_window, asked.successes, asked.pause, e.new_host AND asked.answered AS known,
         CASE WHEN successes > 0 THEN NULL WHEN asked.failures > 0 THEN coalesce(e.failing_since, now())
@@ -10,8 +10,9 @@ WITH verdict AS (
             WHEN successes = 0 AND asked.failures > 0 AND e.failures + asked.failures >= :attempts
                 AND e.failing_since <= now() - make_interval(days => :days) THEN 'failing'
             END AS reason
-    FROM unnest(:ids::text[], :successes::int[], :failures::int[], :gone::bool[], :pauses::float8[],
-        :answered::bool[]) AS asked(id, successes, failures, gone, pause, answered) JOIN webhook_endpoint e ON e.id = asked.id
+    FROM unnest(:ids::text[], :urls::text[], :successes::int[], :failures::int[], :gone::bool[], :pauses::float8[],
+        :answered::bool[]) AS asked(id, url, successes, failures, gone, pause, answered)
+    JOIN webhook_endpoint e ON e.id = asked.id AND asked.url = CASE WHEN e.url LIKE 'pull:%' THEN '' ELSE e.url END
 )
 UPDATE webhook_endpoint e SET
     admission_window = least(:largest, v.admission_window + v.successes),

@@ -3,6 +3,7 @@
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker.claim import put_back
 from leadwire.delivery.worker.health import FAILING_ATTEMPTS
@@ -196,6 +197,21 @@ async def test_what_an_address_says_is_not_held_against_the_next(workspace, bot,
     before = await reads.endpoint(workspace, made.id)
     await wire.settle(done)
     assert await reads.endpoint(workspace, made.id) == before
+
+
+@pytest.mark.parametrize("suspended", [False, True])
+async def test_a_pause_that_a_host_has_asked_for_ends_with_it(workspace, bot, wire, receiver, suspended):
+    """That of a suspended workspace, where an operator changes it, does not."""
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer, receiver.extra_headers = 503, "Retry-After: 3600\r\n"
+    await somebody(workspace, bot)
+    await wire.turn()
+    if suspended:
+        await rows.hold(workspace, held=True)
+    same = await changes.configure(None, made.id, EndpointChange(url=f"{receiver.url}/next"))
+    assert same.paused_until
+    other = receiver.url.replace("127.0.0.1", "127.0.0.2")
+    assert bool((await changes.configure(None, made.id, EndpointChange(url=other))).paused_until) == suspended
 
 
 async def test_one_success_begins_the_five_days_anew(workspace, bot, wire, receiver, db_clock):

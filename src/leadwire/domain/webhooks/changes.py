@@ -72,7 +72,8 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
     settings, or the filter, are others than whoever changes them `saw` (`preconditions.digest`).
 
     Order holds among what is relayed from then on; another rate begins with a full second's worth. A URL of another
-    origin loses the custom headers, unless the same change gives new ones: they are secrets of the old receiver.
+    origin loses the custom headers, unless the same change gives new ones: they are secrets of the old receiver. One of
+    another host ends the pause that the old receiver has asked for.
     """
     values = _assigned(endpoint_id, change)
     async with db.transaction():
@@ -82,6 +83,8 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
         moved, elsewhere = _origin(url) != _origin(before.url), _origin(url)[1] != _origin(before.url)[1]
         if elsewhere:
             values["new_host"] = await rows.is_new_host(before.workspace_id, url)
+            if (before.paused_until or "9") < "9":  # by its receiver: see `schema.Endpoint`
+                values["paused_until"] = None
         removed = before.headers if moved and change.headers is UNSET else []
         if removed:
             values["headers"] = None

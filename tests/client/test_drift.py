@@ -87,6 +87,13 @@ async def test_a_type_has_the_fields_of_its_schema(document, struct):
     assert required <= set(schema["required"])  # else a good answer would be Unreadable
 
 
+def test_what_came_later_to_a_lead_has_a_default():
+    """Events of before, which are kept, do not have it."""
+    required = {field.name for field in msgspec.structs.fields(client_types.Lead) if field.required}
+    first = "id email name phone company score source custom_fields conversation_id bot_id created_at"
+    assert required == {*first.split()}
+
+
 def test_words_of_hints_and_of_schemas():
     text, nothing = {"type": "string"}, {"type": "null"}
     assert _meant(str | None) == _said({"anyOf": [text, nothing]}) == {"string", "null"}

@@ -78,3 +78,12 @@ async def test_doctor_tells_who_is_named_and_is_none(sound, workspace):
         "bo@example.org was not made one; eve@example.org has no account",
     )
     assert "shown to who invites" in examined(**sound)[1]["mail server"]["says"]
+
+
+async def test_doctor_knows_an_operator_who_is_also_elsewhere(sound, workspace):
+    other = await accounts.create_workspace("Other")
+    async with signed_in(workspace, "admin", ADA), signed_in(other, "agent", ADA):
+        pass
+    ada = await db.value("SELECT id FROM user_account WHERE workspace_id = $1", workspace)
+    await team.set_operator(workspace, ada, operator=True)
+    assert operators(sound, ADA) == ("ok", ADA)

@@ -131,17 +131,18 @@ async def workspaces() -> list[Finding]:
 
 
 async def operators(settings: Settings) -> Finding:
-    """Whether who is named is an operator, and where people are, anybody is."""
-    people = {user.email: user.operator and user.role == "admin" for user in await accounts.users()}
+    """Whether who is named is an operator, and where people are, anybody is: one of their accounts may be."""
+    users = await accounts.users()
+    people = {user.email for user in users}
+    operating = dict.fromkeys(user.email for user in users if user.operator and user.role == "admin")
     told = [
         f"{name} {'was not made one' if name in people else 'has no account'}"
         for name in settings.operators
-        if not people.get(name)
+        if name not in operating
     ]
-    if people and not any(people.values()):
+    if people and not operating:
         told.append("nobody is one")
-    names = ", ".join(name for name, operates in people.items() if operates)
-    return unless(bool(told), "operators", "; ".join(told) or names or "there is no account yet")
+    return unless(bool(told), "operators", "; ".join(told) or ", ".join(operating) or "there is no account yet")
 
 
 async def email_domains() -> Finding:

@@ -58,7 +58,6 @@ class People:
         async with db.transaction():
             self.tokens = [await sessions.begin(self.ada, Browser("127.0.0.1", "", mark)) for mark in ("one", "two")]
             admin = await sessions.begin(self.eve, BROWSER)
-        self.codes = await second_factor.make_codes(self.ada)
         self.link = "a link"
         hours = clock.now() + password_reset.LIFE
         await password_reset._ADD.rows(user_id=self.ada, hash=digest(self.link), expires_at=hours)
@@ -73,6 +72,7 @@ class People:
         self.device = Device(SITE.origin)
         await passkeys.add(self.person, "Phone", Answer(SITE, ticket, self.device.make(options)))
         self.passkey = await db.value("SELECT id FROM passkey")
+        self.codes = await second_factor.make_codes(self.ada)
         async with db.transaction():
             self.tokens[1] = await sessions.begin(self.ada, Browser("127.0.0.1", "", "two"))
         self.ticket = second_factor.ticket(self.ada, hashed)

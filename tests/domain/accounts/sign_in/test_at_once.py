@@ -1,9 +1,12 @@
 """A password is replaced while somebody who knows the one before is at work: nothing of theirs outlasts it."""
 
+from functools import partial
+
 import pytest
 
 from leadwire.domain.accounts.sign_in import changes as sign_in
 from leadwire.domain.accounts.sign_in import passwords
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, DomainError, Invalid
 from tests.delivery.interleaved import Held, apart, ended_or_blocked, overlapped
@@ -34,6 +37,20 @@ async def test_a_change_by_a_session_that_has_ended_is_refused(people, change):
 
     await overlapped(lambda: OPERATIONS["reset_password"](people), late)
     assert await ways_in(people) == (0, 1, None, True)
+
+
+@pytest.mark.parametrize("end", ["by their owner", "by an operator"])
+async def test_a_session_that_goes_on_in_another_workspace_ends_with_the_others(people, end):
+    async def ended():
+        if end == "by their owner":
+            await OPERATIONS["reset_password"](people)
+        else:
+            await people.form(people.admin, sessions.end_of(people.ada))
+
+    await OPERATIONS["join_another_workspace"](people)
+    there = await db.value("SELECT id FROM user_account WHERE login_id = $1 AND id <> $1", people.ada)
+    await overlapped(partial(sessions.switch, people.person, there), ended)
+    assert await db.value("SELECT count(*) FROM user_session WHERE user_id = ANY($1)", [people.ada, there]) == 0
 
 
 async def test_a_code_that_was_right_opens_no_session_behind_another_password(people, monkeypatch):

@@ -35,8 +35,8 @@ _ENDED: Final = "You have just been signed out. Sign in again."
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 
-_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _KNOW = named(
-    __file__, "begin find other switch lives seen end_one know"
+_BEGIN, _FIND, _OTHER, _SWITCH, _LIVES, _SEEN, _END_ONE, _KNOW, _LOCK_OF = named(
+    __file__, "begin find other switch lives seen end_one know lock_of"
 )
 
 
@@ -88,6 +88,7 @@ async def switch(person: Person, user_id: str) -> str:
         raise Conflict(f"{name} lets people in from certain networks only, and you are at {person.address}.")
     token = secrets.token_urlsafe(32)
     async with db.transaction():
+        await lock_login(person)  # whoever ends all sessions would not see the new one
         switched = {"id": ids.new("sess"), "user": user_id, "hash": keys.digest(token)}
         await _SWITCH.one(NotFound("There is no such session."), session=person.session_id, **switched)
         entry = audit.Entry("user.signed_in", user_id, "from another workspace")
@@ -148,13 +149,15 @@ async def end(token: str | None) -> None:
 
 
 @query()
-async def end_all(login_id: str, but: str | None = None) -> None:
-    """End every session of a login, except the one with the id `but`."""
+async def end_all(login_id: str, but: str | None = None) -> int:
+    """End every session of a login that is locked, except the one with the id `but`. Return how many."""
 
 
-@query()
 async def end_of(user_id: str) -> int:
-    """End every session of whoever has an account, in other workspaces, too. Return how many."""
+    """End every session of whoever has an account, in other workspaces, too, in the open transaction. Return how
+    many.
+    """
+    return await end_all(await _LOCK_OF.value(user=user_id))
 
 
 async def end_one(person: Person, session_id: str) -> None:

@@ -34,15 +34,14 @@ UPDATE user_session SET seen_at = :now, address = :address WHERE id = :id
 DELETE FROM user_session WHERE id = :id AND user_id IN (SELECT id FROM user_account WHERE login_id = :login)
     AND (:only::text IS NULL OR user_id = :only) RETURNING id
 
--- end_of
-WITH ended AS (
-    DELETE FROM user_session s USING user_account u, user_account other
-    WHERE u.id = :user_id AND other.login_id = u.login_id AND s.user_id = other.id RETURNING s.id)
-SELECT count(*) FROM ended
+-- lock_of: lock the login of an account; what refers to it can be written meanwhile
+SELECT l.id FROM login l JOIN user_account u ON u.login_id = l.id WHERE u.id = :user FOR NO KEY UPDATE OF l
 
 -- end_all
-DELETE FROM user_session WHERE user_id IN (SELECT id FROM user_account WHERE login_id = :login_id)
-    AND (:but::text IS NULL OR id <> :but)
+WITH ended AS (
+    DELETE FROM user_session WHERE user_id IN (SELECT id FROM user_account WHERE login_id = :login_id)
+        AND (:but::text IS NULL OR id <> :but) RETURNING id)
+SELECT count(*) FROM ended
 
 -- know: know a browser from now on, if it is new: it and the 19 before it
 UPDATE login SET known_browsers =

@@ -47,6 +47,7 @@ async def test_each_step_that_fails_is_named(secure):
     assert (about, "certificate" in says) == ("egress: TLS", True)
     assert (await found("https://no-such-host.invalid.example.invalid"))[0] == "egress: address"
     assert (await found(f"https://localhost:{secure}", Settings()))[0] == "egress: address"
+    assert await found("localhost:99999") == ("egress: address", "localhost:99999: Port out of range 0-65535")
     assert await found("x") == ("egress: address", "x:443: This URL cannot be used: x is a local name.")
 
 

@@ -195,7 +195,7 @@ async def test_a_key_is_rolled_once(workspace):
     """Its end is that of its overlap by now: another successor would last no longer."""
     key_id, _ = await changes.create_key(workspace, "name")
     successor, _ = await changes.roll_key(workspace, key_id, 86_400)
-    with pytest.raises(Conflict, match=rf"Roll the newer one of the same name \({successor}\) instead\."):
+    with pytest.raises(Conflict, match=rf"the newer one of the same name \({successor}\) instead, or create one\."):
         await changes.roll_key(workspace, key_id, 86_400)
     last, _ = await changes.roll_key(workspace, successor, 0)
     assert await db.value("SELECT expires_at FROM api_key WHERE id = $1", last) is None

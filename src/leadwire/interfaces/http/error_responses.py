@@ -36,7 +36,7 @@ _UNKNOWN: Final = (
 _MISCONFIGURED: Final = "This cannot be done until the operator has looked: the log says why. Quote the request id."
 _MEANWHILE: Final[dict[type[Exception], Callable[[], DomainError]]] = {
     db.Moving: WorkspaceMoving,
-    db.Orphaned: partial(Conflict, "Something that this refers to has just been deleted. Load the page again."),
+    db.Orphaned: partial(Conflict, "Something that this refers to has just been deleted."),
 }
 """What another request has done to the rows that this one needs."""
 _UNAVAILABLE: Final = {

@@ -85,7 +85,7 @@ async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[st
         old = await _END_KEY_LATER.one(missing, workspace=workspace, id=key_id, end=end, now=now)
         if rolled_to := old["rolled_to"]:
             newer = f"the newer one of the same name ({rolled_to})"
-            raise Conflict(f"This key was rolled before. Roll {newer} instead.", code="key_rolled")
+            raise Conflict(f"This key was rolled before. Roll {newer} instead, or create one.", code="key_rolled")
         ends = min(filter(None, (old["life"] and now + old["life"], key_end(None))), default=None)
         successor, key = await create_key(old["workspace_id"], old["name"], old["scopes"], ends, old["networks"])
         await ApiKey.update({ApiKey.successor: successor}).where(ApiKey.id == key_id)

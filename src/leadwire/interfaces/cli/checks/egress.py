@@ -25,7 +25,10 @@ class _Failed(Exception):
 
 async def check(settings: Settings, urls: Sequence[str]) -> list[Finding]:
     """Whether the hosts of these URLs can be reached, side by side; of many hosts the first ten."""
-    places = list(dict.fromkeys(_place(url) for url in urls))[:_MOST]
+    try:
+        places = list(dict.fromkeys(_place(url) for url in urls))[:_MOST]
+    except ValueError as error:  # as a person types it
+        return [unless(True, "egress: address", f"{urls[0]}: {error}", host=urls[0], place=urls[0])]
     if not places:
         return [Finding("egress", "warning", "nothing was tried lately", "name a host: leadwire doctor --egress HOST")]
     return list(await asyncio.gather(*(_reached(settings, *address) for address in places)))

@@ -48,8 +48,10 @@ class Handed(Struct, frozen=True):
 
 
 async def until_due(endpoint_id: str, workspace: str) -> float:
-    """Return the seconds until there is something to take, 0 or less when there is; infinity when nothing waits."""
-    seconds = await _UNTIL_DUE.value(endpoint_id=endpoint_id, workspace=workspace)
+    """Return the seconds until there is something to take, 0 or less when there is; infinity when nothing waits, or as
+    many are handed out as may be.
+    """
+    seconds = await _UNTIL_DUE.value(endpoint_id=endpoint_id, workspace=workspace, largest=LARGEST_WINDOW)
     return math.inf if seconds is None else float(seconds)
 
 

@@ -3,7 +3,8 @@ SELECT least((SELECT extract(epoch FROM first.due_at - now())::float8 FROM webho
         SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at < 'infinity'
         ORDER BY d.due_at LIMIT 1) first
     WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%'
-      AND e.enabled AND e.paused_until IS DISTINCT FROM 'infinity'),
+      AND e.enabled AND e.paused_until IS DISTINCT FROM 'infinity'
+      AND :largest > (SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued')),
   (SELECT 0 FROM webhook_endpoint e CROSS JOIN LATERAL (
         SELECT d.test FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at <= now()
         ORDER BY d.due_at DESC LIMIT 100) latest

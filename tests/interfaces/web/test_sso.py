@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import time
+from functools import partial
 
 import msgspec
 import pytest
@@ -13,9 +14,12 @@ from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.sso import reads
+from leadwire.domain.accounts.sso.changes import sign_in
+from leadwire.domain.accounts.sso.tokens import Claims
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from tests import jobs
+from tests.delivery.interleaved import overlapped
 from tests.interfaces.web.conftest import browser
 from tests.mailing import mails
 from tests.oidc.lying import (
@@ -394,6 +398,14 @@ async def test_a_logout_token_ends_the_sessions_it_is_about(stranger, provider, 
     await logged_out(liar, provider, **about)
     assert await sessions() == 0
     assert await noted("session.ended_by_provider") == [("Acme ID", "1 of Acme ID")]
+
+
+async def test_a_logout_token_ends_a_session_that_is_just_being_begun(provider, liar):
+    now = clock.now().timestamp()
+    claims = Claims("", "", now, now, "sub-1", email=EMAIL, email_verified=True, sid="s-1")
+    come = partial(sign_in.sign_in, await reads.one(provider), claims, Browser("127.0.0.1"))
+    await overlapped(come, partial(logged_out, liar, provider, sid="s-1", sub=None))
+    assert await sessions() == 0
 
 
 async def test_other_sessions_go_on(agent, stranger, provider, liar):

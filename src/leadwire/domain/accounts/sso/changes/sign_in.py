@@ -19,7 +19,7 @@ from leadwire.domain.accounts.sso import discovery, flow, reads, tokens
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
-from leadwire.domain.accounts.table import Invitation, SignOnUsed
+from leadwire.domain.accounts.table import IdentityProvider, Invitation, SignOnUsed
 from leadwire.infrastructure import clock, db, email_address, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict
@@ -92,6 +92,9 @@ async def sign_out(provider: Provider, token: str) -> int:
     claims = await flow.verified(provider, await discovery.metadata(provider.issuer), token, "logout+jwt")
     tokens.check_logout(claims)
     async with db.transaction():
+        # First and alone: whoever is just coming has this lock, and their session is seen next.
+        row = IdentityProvider.select(IdentityProvider.id).where(IdentityProvider.id == provider.id)
+        await row.lock_rows("NO KEY UPDATE")
         await use_once(provider, f"logout {claims.jti}")
         ended = len(await _END.rows(provider=provider.id, sid=claims.sid, subject=claims.sub))
         entry = audit.Entry("session.ended_by_provider", provider.id, f"{ended} of {provider.name}")

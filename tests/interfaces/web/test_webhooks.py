@@ -388,3 +388,14 @@ async def test_a_secret_that_opens_nowhere_is_a_page_that_says_whom_to_ask(admin
     assert "LEADWIRE_SECRET_KEY" not in page
     line = next(record for record in caplog.records if record.getMessage() == "request.failed")
     assert "LEADWIRE_SECRET_KEY does not open" in str(line.exc_info[1])
+
+
+async def test_endpoints_are_shown_while_their_workspace_is_held(admin, workspace, bot, wire, receiver):
+    """While it is moved, it is open for a minute or more, and its deliveries wait for nobody knows how long."""
+    made = await endpoint(workspace, receiver.url)
+    await rows.hold(workspace, held=True)
+    await make.lead(workspace, bot)
+    await fan_out()
+    event = await only("SELECT event_id FROM delivery")
+    for page in ("/", "/deliveries", "/webhooks", f"/webhooks/{made.id}", f"/deliveries/{event}/{made.id}"):
+        assert "Retry-After" not in await admin.open(page)

@@ -83,7 +83,7 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
         moved, elsewhere = _origin(url) != _origin(before.url), _origin(url)[1] != _origin(before.url)[1]
         if elsewhere:
             values["new_host"] = await rows.is_new_host(before.workspace_id, url)
-            if (before.paused_until or "9") < "9":  # by its receiver: see `schema.Endpoint`
+            if not before.held:
                 values["paused_until"] = None
         removed = before.headers if moved and change.headers is UNSET else []
         if removed:

@@ -19,6 +19,10 @@ _HIDDEN: Final = "(shown to admins)"
 _WANTED: Final = "CertificateRequired"  # TLS's word (RFC 8446 section 6.2)
 _WORDS: Final = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, dict[str, str]])
 _AGAIN: Final = "It is sent again by itself, once your server answers with a 2xx."
+_HELD: Final = "Its workspace is suspended, or being moved. It is sent afterwards."
+_PAUSED: Final = (
+    "The receiver asked for a pause (Retry-After). Nothing is sent to it, and no attempt counts, until it ends."
+)
 
 
 class Hop(Struct, frozen=True):
@@ -109,9 +113,7 @@ def _next(delivery: DeliveryDetail, endpoint: Endpoint | None, last: Attempt | N
     if delivery.state != "waiting":
         return _WORDS["next"][delivery.state]
     if endpoint and endpoint.paused_until:
-        return (
-            "The receiver asked for a pause (Retry-After). Nothing is sent to it, and no attempt counts, until it ends."
-        )
+        return _HELD if endpoint.held else _PAUSED
     count, schedule = delivery.attempts, settings.get().retry_schedule
     if last is None or count == 0:
         return (

@@ -77,6 +77,11 @@ class Endpoint(Struct, frozen=True):
     created_at: str
 
     @property
+    def held(self) -> bool:
+        """Whether nothing is sent before its workspace is resumed, or has moved."""
+        return (self.paused_until or "") >= "9999"
+
+    @property
     def ed25519(self) -> bool:
         """Whether deliveries are also signed with a key that only Leadwire has."""
         return bool(self.public_keys)

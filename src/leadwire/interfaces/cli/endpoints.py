@@ -177,10 +177,7 @@ def _line(endpoint: Endpoint) -> str:
         "new host" if endpoint.new_host else "",
         f"sends dead letters again since {endpoint.auto_redrive_since}" if endpoint.auto_redrive else "",
         f"failing since {endpoint.failing_since}" if endpoint.failing_since else "",
-        _pause(endpoint.paused_until) if endpoint.paused_until else "",
-    ]
+        "suspended with its workspace" if endpoint.held
+        else f"paused by its receiver until {endpoint.paused_until}" if endpoint.paused_until else "",
+    ]  # fmt: skip
     return "  ".join([endpoint.id, state, endpoint.url, f"[{' '.join(endpoint.events)}]", *filter(None, more)])
-
-
-def _pause(until: str) -> str:
-    return "suspended with its workspace" if until >= "9999" else f"paused by its receiver until {until}"

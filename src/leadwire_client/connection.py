@@ -47,7 +47,7 @@ class Connection(Struct, frozen=True):
         """The rows of a download, which is resumed where it breaks off."""
         attempts = Attempts(self.retry)
         while True:
-            kept = b""
+            kept, asked = b"", lines.params
             outcome: httpx.Response | httpx.RequestError
             try:
                 with self.http.stream(timeout=self.timeout, **lines.request()) as answer:
@@ -56,9 +56,14 @@ class Connection(Struct, frozen=True):
                             *whole, kept = (kept + part).split(b"\n")
                             yield from lines.rows(whole)
                             attempts = Attempts(self.retry) if whole else attempts
-                        return
-                    answer.read()
-                    outcome = answer
+                        if lines.params != asked:
+                            continue  # a proxy ends a body that broke off as if it were whole: is there more?
+                        if not kept:
+                            return
+                        outcome = httpx.RemoteProtocolError("the body ended within a row")
+                    else:
+                        answer.read()
+                        outcome = answer
             except httpx.RequestError as error:
                 outcome = error
             if (wait := attempts.wait_after(outcome)) is None:
@@ -98,7 +103,7 @@ class AsyncConnection(Struct, frozen=True):
         """The rows of a download, which is resumed where it breaks off."""
         attempts = Attempts(self.retry)
         while True:
-            kept = b""
+            kept, asked = b"", lines.params
             outcome: httpx.Response | httpx.RequestError
             try:
                 async with self.http.stream(timeout=self.timeout, **lines.request()) as answer:
@@ -108,9 +113,14 @@ class AsyncConnection(Struct, frozen=True):
                             for row in lines.rows(whole):
                                 yield row
                             attempts = Attempts(self.retry) if whole else attempts
-                        return
-                    await answer.aread()
-                    outcome = answer
+                        if lines.params != asked:
+                            continue  # a proxy ends a body that broke off as if it were whole: is there more?
+                        if not kept:
+                            return
+                        outcome = httpx.RemoteProtocolError("the body ended within a row")
+                    else:
+                        await answer.aread()
+                        outcome = answer
             except httpx.RequestError as error:
                 outcome = error
             if (wait := attempts.wait_after(outcome)) is None:

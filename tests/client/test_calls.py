@@ -157,8 +157,10 @@ def test_who_follows_waits_for_less_than_an_answer_may_take(timeout, wait):
     assert asked == [wait]
 
 
-async def test_a_download_that_breaks_off_is_resumed(workspace, bot):
-    """Cut anywhere: each row comes once."""
+@pytest.mark.parametrize("whole", [False, True], ids=["broken", "as if whole"])
+@pytest.mark.parametrize("cut", [1.0, 1.5], ids=["behind a row", "within a row"])
+async def test_a_download_that_breaks_off_is_resumed(cut, whole):
+    """Each row comes once, also where a proxy ends as if it were whole what broke off."""
     lines = [
         b'{"id":"exp_%d","conversation_id":"conv_1","bot_id":"bot_1","role":"user","content":"x",'
         b'"created_at":"2026-01-02T00:00:00Z","seq":%d,"conversation_created_at":"2026-01-02T00:00:00Z"}\n' % (n, n)
@@ -172,15 +174,15 @@ async def test_a_download_that_breaks_off_is_resumed(workspace, bot):
         rest = b"".join(lines[begun:])
 
         def parts():
-            yield rest[: len(lines[0]) * 3 // 2]
-            if len(rest) > len(lines[0]) * 3 // 2:
+            yield rest[: int(len(lines[0]) * cut)]
+            if len(rest) > len(lines[0]) * cut and not whole:
                 raise httpx.ReadError("cut", request=request)
 
         return httpx.Response(200, content=parts())
 
     with Leadwire("lw_1", "http://test", retry=Retry(first_wait=0), transport=httpx.MockTransport(answer)) as client:
         assert [row.seq for row in client.exports.rows(EXPORT)] == [1, 2, 3, 4, 5]
-    assert asked == ["-", *(f"2026-01-02T00:00:00Z,conv_1,{n}" for n in (1, 2, 3, 4))]
+    assert asked == ["-", *(f"2026-01-02T00:00:00Z,conv_1,{n}" for n in (1, 2, 3, 4, 5))]
 
 
 async def test_the_blocking_client_does_the_same(base_url, api_key, workspace, bot):

@@ -147,23 +147,21 @@ say(await lw.leads.delete(LEAD));
 
 
 async def test_a_download_that_breaks_off_is_resumed(run):
-    """The first answer ends amid the second row, the second before the third."""
+    """The first answer ends amid the second row, the second before the third, and that one as if it were whole."""
     rows = [
         json.dumps({"id": f"lead_{number}", "created_at": f"2026-01-0{number}"}).encode() + b"\n"
-        for number in (1, 2, 3)
+        for number in (1, 2, 3, 4)
     ]
     asked = []
 
     async def app(scope, receive, send):
         asked.append(scope["query_string"])
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1000")]})
-        body = [rows[0] + rows[1][:20], rows[1], rows[2]][len(asked) - 1]
-        if len(asked) == 3:
-            body += b" " * (1000 - len(body))
-        await send({"type": "http.response.body", "body": body, "more_body": True})
-        if len(asked) == 3:
-            await send({"type": "http.response.body", "body": b""})
-        else:
+        body = [rows[0] + rows[1][:20], rows[1], rows[2] + rows[3][:20], rows[3], b""][len(asked) - 1]
+        length = len(body) if len(asked) > 2 else 1000
+        headers = [(b"content-length", str(length).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body, "more_body": len(body) < length})
+        if len(body) < length:
             raise ConnectionResetError
 
     program = (
@@ -175,12 +173,15 @@ try { await lw.exports.rows({ ...made, format: "csv" }).next(); } catch (error) 
 """
     )
     async with on_socket(app) as address:
-        assert await run(program, KEY="lw_1", URL=address) == ['"lead_1"', '"lead_2"', '"lead_3"', '"TypeError"']
-    assert asked == [b"", b"after=2026-01-01%2Clead_1", b"after=2026-01-02%2Clead_2"]
+        assert await run(program, KEY="lw_1", URL=address) == [
+            *(f'"lead_{number}"' for number in (1, 2, 3, 4)),
+            '"TypeError"',
+        ]
+    assert asked == [b"", *(f"after=2026-01-0{number}%2Clead_{number}".encode() for number in (1, 2, 3, 4))]
 
 
 async def test_a_body_that_stands_still_is_asked_for_again_and_a_signal_ends_it(run):
-    """Each first answer begins and never ends; so does the third download."""
+    """Each first answer begins and never ends; so does the fourth download. The third has nothing more."""
     asked = {}
 
     async def app(scope, receive, send):
@@ -188,7 +189,8 @@ async def test_a_body_that_stands_still_is_asked_for_again_and_a_signal_ends_it(
         asked[path] = asked.get(path, 0) + 1
         await send({"type": "http.response.start", "status": 200, "headers": []})
         row = b'{"id": "lead_%d", "created_at": "2026-01-01"}\n' % asked[path]
-        body, whole = row if "download" in path else b'{"data": {"id": "key_1"}}', asked[path] == 2
+        whole = asked[path] in (2, 3)
+        body = (b"" if asked[path] == 3 else row) if "download" in path else b'{"data": {"id": "key_1"}}'
         part = body if whole else body + b"{"
         await send({"type": "http.response.body", "body": part, "more_body": not whole})
         while not whole and (await receive())["type"] != "http.disconnect":
@@ -209,8 +211,8 @@ try {
     )
     async with on_socket(app) as address:
         said = await run(program, KEY="lw_1", URL=address)
-    assert said == ['"key_1"', '"lead_1"', '"lead_2"', '"lead_3"']
-    assert asked == {"/v1/me": 2, "/v1/exports/exp_1/download": 3}
+    assert said == ['"key_1"', '"lead_1"', '"lead_2"', '"lead_4"']
+    assert asked == {"/v1/me": 2, "/v1/exports/exp_1/download": 4}
 
 
 async def test_it_repeats_a_change_under_one_key_and_gives_up_in_words(run):

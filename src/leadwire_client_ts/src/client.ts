@@ -134,6 +134,7 @@ export class Exports extends Resource {
     if (made.format === "csv") throw new TypeError("only rows of an export as ndjson can be read here");
     for (let attempts = this.connection.attempts(); ; ) {
       try {
+        const before = after;
         const { body } = await this.connection.ask("GET", at("exports", made.id, "/download"), { query: { after }, ...options }, attempts, (response) => response.body!);
         for await (const line of lines(body, this.connection.timeout, options?.signal)) {
           const row = JSON.parse(line);
@@ -141,7 +142,7 @@ export class Exports extends Resource {
           yield row;
           attempts = this.connection.attempts(); // whoever took their time over the row has lost none
         }
-        return;
+        if (after === before) return; // else is there more? a proxy ends a body that broke off as if it were whole
       } catch (error) {
         await attempts.rest(error instanceof LeadwireError ? error : new Unreachable(`export ${made.id}: ${error}`, error), options?.signal);
       }
@@ -188,6 +189,7 @@ async function* lines(body: ReadableStream<Uint8Array<ArrayBuffer>>, timeout: nu
   try {
     for (let rest = ""; ; ) {
       const { done, value } = await within(reader.read(), timeout, signal);
+      if (done && rest) throw new Error("the body ended within a row");
       if (done) return;
       const parts = (rest + value).split("\n");
       rest = parts.pop()!;

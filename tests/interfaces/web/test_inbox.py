@@ -12,6 +12,7 @@ from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web import faces, rendering
 from leadwire.interfaces.web.faces import nickname
 from tests import jobs, make
+from tests.delivery.interleaved import apart
 from tests.domain.bots.conftest import Visitor, live, visitor  # noqa: F401 - fixtures
 
 
@@ -166,6 +167,21 @@ async def test_a_visitor_is_made_a_lead_also_one_that_is_known(agent, workspace,
     assert "This address belongs to a lead that was known already." in page
     assert (await reads.detail(workspace, waiting)).lead.id == lead
     await agent.fill(f"/inbox/{waiting}/new-lead", 409, email="b@example.com", new="1")
+
+
+async def test_a_visitor_gives_the_address_that_an_agent_enters(agent, waiting, live, monkeypatch):  # noqa: F811
+    known, stored = Visitor(live), conversation_reads.store
+    await known.says("hello")
+
+    async def late(plan):
+        monkeypatch.undo()
+        await apart(known.says("ada@example.com"))
+        await stored(plan)
+
+    await agent.open(f"/inbox?c={waiting}")
+    monkeypatch.setattr(conversation_reads, "store", late)
+    page = await agent.fill(f"/inbox/{waiting}/new-lead", email="ada@example.com", new="1")
+    assert "This address belongs to a lead that was known already." in page
 
 
 async def test_it_is_assigned_to_a_colleague_or_snoozed(agent, admin, viewer, waiting):

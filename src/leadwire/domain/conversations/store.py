@@ -76,11 +76,13 @@ async def repeated(work: Callable[[int], Awaitable[T]]) -> T:
     """Do what may meet others' changes; again, up to four times, when it has. `work` takes the number of the try, from
     0. Raise Unavailable when it meets them again and again.
     """
-    for number in range(1 if db.in_transaction() else _TRIES):
+    for number in range(_TRIES):
+        undo = await db.savepoint() if db.in_transaction() else None
         try:
             return await work(number)
         except (ConcurrentUpdate, db.Deadlock):
-            continue
+            if undo:
+                await undo()
     raise Unavailable("The conversation is busy.", headers={"Retry-After": "1"})
 
 

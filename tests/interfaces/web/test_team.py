@@ -13,7 +13,7 @@ from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import Conflict, Forbidden
 from tests import make
-from tests.delivery.interleaved import overlapped
+from tests.delivery.interleaved import apart, overlapped
 from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
 
 
@@ -136,6 +136,16 @@ async def test_two_admins_who_demote_each_other_leave_one(admin, workspace):
             )
         )
     assert await db.value("SELECT count(*) FROM user_account WHERE role = 'admin'") == 1
+
+
+async def test_what_cannot_be_done_just_now_is_told_where_it_was_asked_for(admin, agent):
+    grace = await user_id("grace@example.org")
+    await admin.open("/team")
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM user_account WHERE id = $1 FOR UPDATE", grace)
+        page = await apart(admin.fill(f"/team/{grace}/remove", 503))
+    assert "They are changing something themselves. Try again." in page
+    assert f"/team/{grace}/remove" in page
 
 
 async def test_who_has_just_been_removed_removes_nobody(workspace):

@@ -190,7 +190,7 @@ async def _perform(context: PageContext, done: Deed, path: str, audit: str, show
         async with change:
             said = await done(context, **_parameters(context, path))
     except DomainError as refusal:
-        if shown_on is None or not 400 <= refusal.status < 500:
+        if shown_on is None:
             raise
         context.refusal = refusal
         return await shown_on.body(context, **_parameters(context, shown_on.path))

@@ -24,7 +24,7 @@ async def secure(monkeypatch):
     authority.issue_cert("localhost").configure_cert(shown)
     authority.configure_trust(known)
     monkeypatch.setattr(egress.ssl, "create_default_context", lambda: known)
-    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=shown)
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=shown)
     yield server.sockets[0].getsockname()[1]
     server.close()
 

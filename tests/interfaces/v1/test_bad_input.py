@@ -200,8 +200,8 @@ async def test_a_method_nobody_knows(client, method):
 
 NOT_JSON = {
     "empty": b"", "space": b" ", "truncated": b'{"name":', "trailing comma": b'{"name":"x",}', "two": b"{}{}",
-    "comment": b"{}//", "single quotes": b"{'name':'x'}", "5,000 levels": b"[" * 5000,
-    "5,000 levels, closed": b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", "NaN": b'{"score":NaN}',
+    "comment": b"{}//", "single quotes": b"{'name':'x'}", "60,000 levels": b"[" * 60_000,
+    "32,000 levels, closed": b'{"a":' + b"[" * 32_000 + b"]" * 32_000 + b"}", "NaN": b'{"score":NaN}',
     "Infinity": b'{"score":-Infinity}', "1e400": b'{"score":1e400}', "5,000 digits": b'{"score":' + b"9" * 5000 + b"}",
     "leading zero": b'{"score":01}', "not UTF-8": b'{"name":"\xff"}', "name not UTF-8": b'{"\xff":1}',
     "overlong": b'{"name":"\xc0\x80"}', "BOM": b"\xef\xbb\xbf{}", "UTF-16": '{"name":"x"}'.encode("utf-16"),

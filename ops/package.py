@@ -3,8 +3,8 @@
 The client's has every module imported. The server's alone explains its commands; with the one for development,
 `leadwire up` is started until the demo's receiver has verified a webhook, and stopped.
 
-    uv run python -m ops.package                  # 3.11, 3.12 and 3.13
-    uv run python -m ops.package 3.13 /opt/python3.14/bin/python
+    uv run python -m ops.package                  # 3.11 to 3.14
+    uv run python -m ops.package 3.14 /opt/python3.15/bin/python
 """
 
 import argparse
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 DISTRIBUTIONS = ("leadwire", "leadwire-client", "leadwire-development")
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PATIENCE = 120  # seconds from `up` to the first verified webhook
 ROOT = Path(__file__).parents[1]
 

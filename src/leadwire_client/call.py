@@ -64,6 +64,15 @@ class Lines(Generic[T]):
         """The rows of whole lines."""
         raise NotImplementedError
 
+    def are_all(self, asked: Mapping[str, str], kept: bytes) -> bool:
+        """Whether nothing is missing after an answer to `asked` that left `kept` of a line: it had no row at all.
+
+        A proxy can end a body that broke off as if it were whole. Raises httpx.RemoteProtocolError for half a row.
+        """
+        if kept and self.params == asked:
+            raise httpx.RemoteProtocolError("the body ended within a row")
+        return self.params == asked
+
     def request(self) -> dict[str, Any]:
         """The arguments for httpx."""
         return {"method": self.method, "url": self.path, "params": self.params}

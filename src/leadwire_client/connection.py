@@ -56,14 +56,11 @@ class Connection(Struct, frozen=True):
                             *whole, kept = (kept + part).split(b"\n")
                             yield from lines.rows(whole)
                             attempts = Attempts(self.retry) if whole else attempts
-                        if lines.params != asked:
-                            continue  # a proxy ends a body that broke off as if it were whole: is there more?
-                        if not kept:
+                        if lines.are_all(asked, kept):
                             return
-                        outcome = httpx.RemoteProtocolError("the body ended within a row")
-                    else:
-                        answer.read()
-                        outcome = answer
+                        continue
+                    answer.read()
+                    outcome = answer
             except httpx.RequestError as error:
                 outcome = error
             if (wait := attempts.wait_after(outcome)) is None:
@@ -113,14 +110,11 @@ class AsyncConnection(Struct, frozen=True):
                             for row in lines.rows(whole):
                                 yield row
                             attempts = Attempts(self.retry) if whole else attempts
-                        if lines.params != asked:
-                            continue  # a proxy ends a body that broke off as if it were whole: is there more?
-                        if not kept:
+                        if lines.are_all(asked, kept):
                             return
-                        outcome = httpx.RemoteProtocolError("the body ended within a row")
-                    else:
-                        await answer.aread()
-                        outcome = answer
+                        continue
+                    await answer.aread()
+                    outcome = answer
             except httpx.RequestError as error:
                 outcome = error
             if (wait := attempts.wait_after(outcome)) is None:

@@ -79,6 +79,7 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Val
         "curl": explain.curl(delivery, sent) if sent and delivery.body else "",
         "story": explain.timeline(delivery, endpoint),
         "paused_until": endpoint and endpoint.paused_until,
+        "held": endpoint and endpoint.held,
         "limit_ms": settings.get().delivery_timeout * 1000,
         "prefix": settings.get().header_prefix,
     }

@@ -66,6 +66,23 @@ async def test_a_code_that_was_right_opens_no_session_behind_another_password(pe
     assert await ways_in(people) == (0, 1, None, True)
 
 
+async def test_a_session_that_a_passkey_opens_while_it_is_removed_ends_with_the_others(people, monkeypatch):
+    async def ended():
+        await OPERATIONS["remove_passkey"](people)
+        await OPERATIONS["sign_out_everywhere"](people)
+
+    held = Held(sign_in._ACCOUNTS)
+    monkeypatch.setattr(sign_in, "_ACCOUNTS", held)
+    opened = apart(OPERATIONS["sign_in_by_passkey"](people))
+    await held.reached.wait()
+    removed = apart(ended())
+    await ended_or_blocked(removed)
+    held.go.set()
+    await opened
+    await removed
+    assert (await ways_in(people))[:2] == (1, 0)
+
+
 async def test_a_password_that_was_right_opens_nothing_behind_a_passkey_that_was_added_meanwhile(people):
     await db.rows("DELETE FROM passkey")
 

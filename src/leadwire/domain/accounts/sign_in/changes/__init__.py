@@ -66,14 +66,15 @@ async def give_passkey(answer: Answer, ticket: str, browser: Browser, invitation
 
     Raise Invalid.
     """
-    try:
-        login_id = await passkeys.owner(answer)
-        if ticket and (await second_factor.holder(ticket))[0] != login_id:
-            raise Invalid("This passkey is another account's.")
-    except Invalid:
-        telemetry.warn("sign_in.passkey_refused")
-        raise
-    return await _begin(login_id, browser, invitation, "by passkey")
+    async with db.transaction():  # else the passkey might be removed between the two
+        try:
+            login_id = await passkeys.owner(answer)
+            if ticket and (await second_factor.holder(ticket))[0] != login_id:
+                raise Invalid("This passkey is another account's.")
+        except Invalid:
+            telemetry.warn("sign_in.passkey_refused")
+            raise
+        return await _begin(login_id, browser, invitation, "by passkey")
 
 
 async def confirm(person: Person, password: str, answer: Answer | None = None) -> None:

@@ -134,7 +134,7 @@ async def add(person: Person, name: str, answer: Answer) -> None:
 
 
 async def owner(answer: Answer) -> str:
-    """Return the id of the login whose passkey answered, and count its use. Raise Invalid."""
+    """Return the id of the login whose passkey answered, which is locked, and count its use. Raise Invalid."""
     refused = Invalid("The passkey was not accepted. Try again, or use another way.")
     _, challenge, at = _opened("use", answer)
     if at is None:

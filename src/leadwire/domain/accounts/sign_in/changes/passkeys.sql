@@ -1,6 +1,6 @@
--- find: a passkey and whose it is
+-- find: a passkey and whose it is, the login locked before the passkey
 SELECT p.id, p.user_id, p.public_key, p.sign_count, {workspaces}, l.email
-FROM passkey p JOIN login l ON l.id = p.user_id WHERE p.credential_id = :credential_id
+FROM passkey p JOIN login l ON l.id = p.user_id WHERE p.credential_id = :credential_id FOR NO KEY UPDATE OF l
 
 -- use
 -- Each challenge once; and a count goes up, where the device counts.

@@ -160,6 +160,7 @@ class _Protocol(asyncio.Protocol):
         )
 
     def _answer(self, post: Post) -> None:
+        post = msgspec.structs.replace(post, held=time.time() - post.at)  # a machine under load answers late
         if self._transport.is_closing():  # the sender died meanwhile
             self._note(msgspec.structs.replace(post, answer=SILENCE))
             return

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from leadwire.infrastructure import clock
-from ops.chaos.records import Post
+from ops.chaos.matched import Made
 from ops.chaos.verdict import Scorecard
 
 
@@ -39,7 +39,7 @@ def _lines(card: Scorecard) -> list[str]:
         f"lost                    {card.lost:8}",
         f"duplicates              {sum(card.duplicates.values()):8}  ({repeated or 'none'})",
         f"  unexplained           {card.unexplained:8}  (the others each have the end of their own worker, see --json)",
-        *(f"    {_post(post)}, after {_post(first)}" for first, post in card.suspects),
+        *(f"    {_made(one)}, after {_made(first)}" for first, one in card.suspects),
         f"wrong signature         {card.wrong_signature:8}",
         f"body not the same twice {card.altered:8}",
         f"out of order            {card.out_of_order:8}  (per lead, everywhere; promised to one endpoint only)",
@@ -69,9 +69,15 @@ def _lines(card: Scorecard) -> list[str]:
     ]
 
 
-def _post(post: Post) -> str:
-    arrived = clock.iso(datetime.fromtimestamp(post.at, UTC))
-    return f"{post.endpoint}/{post.event_id} attempt {post.attempt} by {post.sender} {arrived} -> {post.answer}"
+def _made(made: Made) -> str:
+    post, attempt = made.post, made.attempt
+    told = f"{post.endpoint}/{post.event_id} attempt {post.attempt} by {post.sender} {_time(post.at)}"
+    recorded = f"{attempt.outcome}, begun {_time(attempt.at)}, {attempt.took:.1f} s" if attempt else "not recorded"
+    return f"{told} -> {post.answer} after {post.held:.1f} s ({recorded})"
+
+
+def _time(at: float) -> str:
+    return clock.iso(datetime.fromtimestamp(at, UTC))
 
 
 def _counts(counts: object) -> str:

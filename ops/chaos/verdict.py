@@ -67,8 +67,8 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     duplicates: Mapping[str, int]
     unexplained: int
-    suspects: Sequence[tuple[Post, Post]]  # each unexplained POST behind the one that it repeats
-    proven: Sequence[tuple[Post, Post, Fault]]  # the others, each with the fault that it came from
+    suspects: Sequence[tuple[Made, Made]]  # each unexplained POST behind the one that it repeats
+    proven: Sequence[tuple[Made, Made, Fault]]  # the others, each with the fault that it came from
     wrong_signature: int
     altered: int
     changes_without_event: int
@@ -115,7 +115,7 @@ def judge(seen: Evidence) -> Scorecard:
     made = matched(seen.posts, seen.attempts, seen.ends)
     causes = list(_causes(seen, made))
     duplicates = Counter(fault.kind if fault else "unexplained" for *_, fault in causes)
-    needless = {id(post) for _, post, _ in causes}
+    needless = {id(one.post) for _, one, _ in causes}
     ordered = [one for one in made if one.post.endpoint in ORDERED and one.post.event_id not in seen.aside]
     bodies: defaultdict[str, set[int]] = defaultdict(set)
     for post in seen.posts:
@@ -131,8 +131,8 @@ def judge(seen: Evidence) -> Scorecard:
         lost=_lost(seen),
         duplicates=dict(duplicates.most_common()),
         unexplained=duplicates["unexplained"],
-        suspects=[(first, post) for first, post, fault in causes if not fault],
-        proven=[(first, post, fault) for first, post, fault in causes if fault],
+        suspects=[(first, one) for first, one, fault in causes if not fault],
+        proven=[(first, one, fault) for first, one, fault in causes if fault],
         wrong_signature=sum(not post.verified for post in seen.posts),
         altered=sum(len(digests) > 1 for digests in bodies.values()),
         changes_without_event=len(asked - recorded.keys()),
@@ -186,7 +186,7 @@ def key(one: Accepted | Recorded | Post) -> Key:
     return one.kind, one.subject, one.number if one.kind == "lead.updated" else None
 
 
-def _causes(seen: Evidence, made: Sequence[Made]) -> Iterable[tuple[Post, Post, Fault | None]]:
+def _causes(seen: Evidence, made: Sequence[Made]) -> Iterable[tuple[Made, Made, Fault | None]]:
     """The cause of each duplicate, what it repeats, and itself."""
     earlier: defaultdict[tuple[str, str], list[Made]] = defaultdict(list)
     recorded: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
@@ -197,7 +197,7 @@ def _causes(seen: Evidence, made: Sequence[Made]) -> Iterable[tuple[Post, Post, 
         before = earlier[one.post.endpoint, one.post.event_id]
         if first := repeated(one, before):
             later = (at for at in recorded[first.post.sender, first.post.endpoint] if at > first.post.at)
-            yield first.post, one.post, cause(one, first, seen.faults, seen.timeout, next(later, 0.0))
+            yield first, one, cause(one, first, seen.faults, seen.timeout, next(later, 0.0))
         before.append(one)
 
 

@@ -129,8 +129,8 @@ def _row(options: RowOptions, evidence: Evidence, gone: Sequence[Accepted], told
     again = card.recovery.get(fault.kind)
     if again is None:
         failures.append("nothing was delivered after the fault")
-    for first, post in card.suspects[:5]:
-        print(f"  unexplained: {post}\n        after: {first}")
+    for first, one in card.suspects[:5]:
+        print(f"  unexplained: {one}\n        after: {first}")
     return Row(
         topology=options.topology,
         fault=options.fault,

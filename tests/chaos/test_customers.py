@@ -136,5 +136,5 @@ def test_a_post_that_nobody_recorded_is_of_the_generation_that_was_recorded_afte
     attempts = [attempt(1, 100.4, outcome="delivered"), attempt(1, 114.9, generation=2, outcome="delivered")]
     posts = [*POSTS, post(FIRST, 5, answer=0), post(FIRST, 15, sender="deliver-2")]
     card = seen(posts=posts, attempts=attempts, faults=[killed])
-    assert card.proven == [(posts[3], posts[4], killed)]
+    assert [(first.post, one.post, fault) for first, one, fault in card.proven] == [(posts[3], posts[4], killed)]
     assert card.unexplained == 0

@@ -2,7 +2,9 @@
 
 import msgspec
 import pytest
+from ops.chaos.matched import Made
 from ops.chaos.records import NUMBERED, ORDERED, Accepted, Attempted, Fault, Post, Recorded
+from ops.chaos.report import lines
 from ops.chaos.times import spread
 from ops.chaos.verdict import Evidence, judge
 
@@ -135,7 +137,17 @@ def test_no_fault_explains_a_duplicate_within_a_lease():
 def test_a_duplicate_is_proven_by_its_two_posts_and_the_fault():
     killed = Fault("kill-worker", "deliver-1", 100.6, 101.0)
     again = post(EVENTS[0], 9, sender="deliver-2")
-    assert seen(again, faults=[killed]).proven == [(POSTS[0], again, killed)]
+    assert seen(again, faults=[killed]).proven == [(Made(POSTS[0], None, 1), Made(again, None, 1), killed)]
+
+
+def test_the_report_tells_what_the_database_has_of_a_repetition():
+    again = post(EVENTS[0], 9, held=0.7)
+    card = seen(again, attempts=[Attempted("healthy", "evt_1", 1, 1, True, 108.9, 2.1, "timeout")])
+    (told,) = [line for line in lines({"chaos": card}) if "attempt 1 by deliver-1" in line]
+    assert told.endswith(
+        "1970-01-01T00:01:49.000Z -> 204 after 0.7 s (timeout, begun 1970-01-01T00:01:48.900Z, 2.1 s), after "
+        "healthy/evt_1 attempt 1 by deliver-1 1970-01-01T00:01:40.500Z -> 204 after 0.0 s (not recorded)"
+    )
 
 
 def test_a_worker_that_was_stopped_records_nothing_of_what_another_one_has_claimed():

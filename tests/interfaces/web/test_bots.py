@@ -8,8 +8,8 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.flow import library
-from leadwire.domain.bots.flow.check import onward
 from leadwire.domain.bots.flow.expressions import DERIVED
+from leadwire.domain.bots.flow.graph import onward
 from leadwire.domain.bots.flow.nodes import Input, Op, Weekday
 from leadwire.domain.bots.flow.parse import read
 from leadwire.domain.bots.table import Bot

@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from leadwire.domain.bots.builder import blocks, fields, variables
-from leadwire.domain.bots.builder.fields import Step
+from leadwire.domain.bots.builder.fields import Field, Step
 from leadwire.domain.bots.flow.nodes import KINDS, MAX_NODES
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.infrastructure.preconditions import digest  # in Python, `1 == True`
@@ -24,8 +24,6 @@ NEW: Final = "new:"
 
 _MOST_ROWS: Final = 100
 _STEMS: Final = {"say": "message", "ask": "question", "branch": "decision", "answer": "knowledge", "handoff": "person"}
-_CONDITIONAL: Final = {"branch": "cases", "score": "rules"}
-"""The list of a type of step whose rows each have a condition, which is there from the start."""
 _ID: Final = re.compile(r"[a-z][a-z0-9_-]{0,47}")
 
 
@@ -73,8 +71,7 @@ def _fresh(draft: Draft, kind: str, onward: str) -> list[Step]:
     if kind not in KINDS:
         return blocks.nodes(kind, [other["id"] for other in steps(draft)], onward)
     node: Step = {"type": kind, "id": _free(draft, _STEMS.get(kind, kind))}
-    if kind in _CONDITIONAL:
-        node[_CONDITIONAL[kind]] = [_row(_CONDITIONAL[kind])]
+    node |= {field.name: [_row(field)] for field in fields.of(kind) if field.kind == "rows" and field.required}
     way = next((field.name for field in fields.of(kind) if field.kind == "step" and field.required), "")
     return [node | ({way: onward} if way and onward else {})]
 
@@ -132,7 +129,7 @@ def unrepeated(draft: Draft, step_id: str, values: Mapping[str, str]) -> dict[st
 def add_row(draft: Draft, step_id: str, path: str) -> Draft:
     """Add an empty row to a list of a step, such as `options` or `cases/0/when/all`; without a step, of the flow."""
     changed = deepcopy(step(draft, step_id) if step_id else draft)
-    if not fields.has_list(fields.of(str(changed.get("type")) if step_id else "flow"), path):
+    if (rows_of := fields.list_at(fields.of(str(changed.get("type")) if step_id else "flow"), path)) is None:
         raise NotFound("There is no such list in this step.")
     try:
         inside, name = fields.at(changed, path, make=True)
@@ -141,14 +138,15 @@ def add_row(draft: Draft, step_id: str, path: str) -> Draft:
     rows = inside.setdefault(name, []) if isinstance(inside, dict) else None
     if not isinstance(rows, list) or len(rows) >= _MOST_ROWS:
         raise Invalid("There is no place for another one.")
-    rows.append(_row(path))
+    rows.append(_row(rows_of))
     if path == "options":
         changed["input"] = "choice"
     return _replaced(draft, step_id, changed) if step_id else changed
 
 
-def _row(path: str) -> Step:
-    return {"when": {"all": [{}]}} if path in _CONDITIONAL.values() else {}
+def _row(of_list: Field) -> Step:
+    """An empty row of a list; with a condition, where its rows have some."""
+    return {"when": {"all": [{}]}} if any(field.name == "when" for field in of_list.fields) else {}
 
 
 def move_row(draft: Draft, step_id: str, path: str, by: int | None) -> Draft:

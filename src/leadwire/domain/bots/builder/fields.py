@@ -76,14 +76,14 @@ def _exits(fields: tuple[Field, ...], values: Step, prefix: str) -> Iterator[Exi
                     yield from _exits(field.fields, row, f"{prefix}{field.name}/{index}/")
 
 
-def has_list(fields: tuple[Field, ...], path: str) -> bool:
-    """Whether a path such as `cases/0/when/all` names a list of rows."""
+def list_at(fields: tuple[Field, ...], path: str) -> Field | None:
+    """The list of rows that a path such as `cases/0/when/all` names, if it names one."""
     name, _, rest = path.partition("/")
     field = next((field for field in fields if field.name == name), None)
     if field is None or not rest:
-        return field is not None and field.kind == "rows"
+        return field if field and field.kind == "rows" else None
     index, _, inside = rest.partition("/")
-    return has_list(field.fields, inside if field.kind == "rows" and index.isdecimal() else rest)
+    return list_at(field.fields, inside if field.kind == "rows" and index.isdecimal() else rest)
 
 
 def at(step: Step, path: str, *, make: bool = False) -> tuple[Any, str]:

@@ -1,17 +1,17 @@
-"""Where the nodes of a flow lead, and what is wrong with it although each node is well formed. Pure.
+"""What is wrong with a flow although each of its nodes is well formed. Pure.
 
 Called when a draft is saved or published, never when a flow runs: rules may become stricter, published flows stay.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import msgspec
 
-from leadwire.domain.bots.flow import attachments, hours
+from leadwire.domain.bots.flow import attachments, graph, hours
 from leadwire.domain.bots.flow.expressions import DERIVED, ORDERS, names_in
-from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Branch, Condition, End, Flow, Handoff, Say, Score
+from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Condition, End, Flow, Handoff, Say, Score, Text
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS, TEXTS
 
 
@@ -84,7 +84,7 @@ def _steps(*path: str | int) -> tuple[str | int, ...]:
 
 
 def _links(node: AnyNode, ids: Collection[str]) -> Iterator[_Fault]:
-    for field, target in targets(node):
+    for field, target in graph.targets(node):
         if target not in ids:
             yield "unknown_node", f"This leads to a step that is not there: '{target}'.", field
 
@@ -136,12 +136,11 @@ def _addresses(node: AnyNode) -> Iterator[_Fault]:
 
 
 def _conditions(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
-    field = "cases" if isinstance(node, Branch) else "rules"
-    for number, part in enumerate(getattr(node, field, ())):
+    for field, number, part in graph.rows(node):
+        if (when := getattr(part, "when", None)) is None:
+            continue
         conditions = [
-            (name, index, condition)
-            for name in ("all", "any")
-            for index, condition in enumerate(getattr(part.when, name))
+            (name, index, condition) for name in ("all", "any") for index, condition in enumerate(getattr(when, name))
         ]
         if not conditions:
             yield "condition", "Add a condition: without one this is never true.", field, number, "when"
@@ -174,8 +173,8 @@ def _is_number(value: object) -> bool:
 
 
 def _texts(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
-    for field in ("text", "retry_text", "again_text"):
-        for name in names_in(getattr(node, field, None) or ""):
+    for field in graph.fields_of(type(node), Text):
+        for name in names_in(getattr(node, field) or ""):
             if name not in variables:
                 yield "unknown_variable", _unset(name, variables), field
 
@@ -186,7 +185,7 @@ def _unset(name: str, variables: set[str]) -> str:
 
 def _shape(flow: Flow) -> dict[str, set[str]]:
     """The nodes with each of the faults in `_GRAPH`."""
-    ways = onward(flow)
+    ways = graph.onward(flow)
     # Of the nodes that do not wait for the visitor.
     silent = {node.id: ways[node.id] for node in flow.nodes if not isinstance(node, (*INPUTS, Handoff))}
     at_once = _reached(silent, [flow.start])
@@ -202,46 +201,4 @@ def _shape(flow: Flow) -> dict[str, set[str]]:
 
 
 def _reached(ways: dict[str, list[str]], first: list[str]) -> set[str]:
-    return set().union(*levels(ways, first))
-
-
-def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
-    """Where a node can lead: (the field that says so, the id it names)."""
-    if isinstance(node, Branch):
-        yield from ((f"cases/{index}/next", case.next) for index, case in enumerate(node.cases))
-        yield "otherwise", node.otherwise
-        return
-    if isinstance(node, Ask):
-        yield from ((f"options/{index}/next", option.next) for index, option in enumerate(node.options) if option.next)
-    for field in ("next", "on_fail", "on_fallback"):
-        if (target := getattr(node, field, None)) is not None:
-            yield field, target
-
-
-def onward(flow: Flow) -> dict[str, list[str]]:
-    """Where each node can lead."""
-    return {node.id: [target for _, target in targets(node)] for node in flow.nodes}
-
-
-def in_order(ways: Mapping[str, Sequence[str]], start: str) -> list[str]:
-    """What the ways lead to from `start`: a node after all that lead to it, but for ways back."""
-    ended: list[str] = []
-    seen, open_ = {start}, [(start, reversed(ways.get(start, ())))]
-    while open_:
-        if (end := next((name for name in open_[-1][1] if name not in seen), None)) is None:
-            ended.append(open_.pop()[0])
-        else:
-            seen.add(end)
-            open_.append((end, reversed(ways.get(end, ()))))
-    return ended[::-1]
-
-
-def levels(ways: Mapping[str, Sequence[str]], first: Sequence[str]) -> list[list[str]]:
-    """What the ways lead to from `first`, each node once: by the number of steps, those of one number in order."""
-    rows: list[list[str]] = [[*first]]
-    seen = set(first)
-    while rows[-1]:
-        following = dict.fromkeys(end for node in rows[-1] for end in ways.get(node, ()) if end not in seen)
-        seen.update(following)
-        rows.append(list(following))
-    return rows[:-1]
+    return set().union(*graph.levels(ways, first))

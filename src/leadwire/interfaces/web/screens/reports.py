@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from leadwire.domain.bots import figures, reads
 from leadwire.domain.bots.changes.counts import Kind
-from leadwire.domain.bots.flow.check import in_order, onward
+from leadwire.domain.bots.flow.graph import in_order, onward
 from leadwire.domain.conversations import figures as conversations
 from leadwire.domain.listing import spreadsheets
 from leadwire.infrastructure import clock

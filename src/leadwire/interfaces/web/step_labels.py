@@ -18,8 +18,7 @@ _FILE: Final = Path(__file__).with_suffix(".toml")
 _README: Final = Path(nodes.__file__).with_name("README.md")
 _SECTION: Final = re.compile(r"^##+ ([^\n]+)\n+(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 _WORDS: Final[Mapping[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-STEPS: Final[Mapping[str, str]] = _WORDS["steps"]
-ABOUT: Final[Mapping[str, str]] = _WORDS["about"]
+STEPS: Final[Mapping[str, Mapping[str, str]]] = _WORDS["steps"]
 INPUTS: Final[Mapping[str, str]] = _WORDS["inputs"]
 OPERATORS: Final[Mapping[str, str]] = _WORDS["operators"]
 ORDERED: Final[Sequence[str]] = _WORDS["ordered"]
@@ -33,12 +32,12 @@ def word(value: str) -> str:
 
 def kind(step: Step) -> str:
     """What a step is called by its type."""
-    return STEPS.get(str(step.get("type")), word(str(step.get("type", "Step"))))
+    return of_kind(step, "name") or word(str(step.get("type", "Step")))
 
 
-def does(step: Step) -> str:
-    """What a step of its type does."""
-    return ABOUT.get(str(step.get("type")), "")
+def of_kind(step: Step, what: str) -> str:
+    """What our file says of a step by its type: `does`, say; an empty text where it says nothing."""
+    return STEPS.get(str(step.get("type")), {}).get(what, "")
 
 
 def label(field: Field, inside: str) -> str:
@@ -106,7 +105,7 @@ def text(step: Step) -> str:
     value = step.get("text") or step.get("reason")
     if isinstance(value, str):
         return value
-    return {"branch": "chooses a way", "score": "adds points"}.get(str(step.get("type")), "")
+    return of_kind(step, "about")
 
 
 def named(step: Step) -> str:

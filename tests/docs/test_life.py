@@ -16,7 +16,9 @@ WALKS = {
 
 
 def test_there_are_the_walks_that_are_looked_for():
-    assert [*WALKS] == [f"The life of {one}" for one in ("an event", "a dead letter", "a message", "a sign-in", "a job")]
+    assert [*WALKS] == [
+        f"The life of {one}" for one in ("an event", "a dead letter", "a message", "a sign-in", "a job")
+    ]
 
 
 @pytest.mark.parametrize("title", WALKS)

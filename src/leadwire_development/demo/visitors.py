@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import inbox_reads
-from leadwire.domain.leads.schema import Source
+from leadwire.domain.leads.schema import TEXTS, Source
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.errors import DomainError
@@ -105,7 +105,7 @@ class Visitor:
             return str(question["min"])
         lead = self._visit.lead
         field = str(question.get("field") or question["kind"]).rpartition(".")[2]
-        if field in ("email", "name", "phone", "company"):
+        if field in TEXTS:
             given = getattr(lead, field, None) if lead else None
             return str(given) if isinstance(given, str) else None
         return "20" if question["kind"] == "number" else self._chance.choice(_CHAT)

@@ -4,7 +4,9 @@ import pytest
 
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.schema import LENGTHS, TEXTS, LeadPatch
-from tests import make
+from leadwire.domain.search import reads as search
+from leadwire.domain.search.query import parse
+from tests import jobs, make
 from tests.domain.bots.conftest import Visitor, published
 
 VALUES = {"email": "ada@example.com", "phone": "+442079460000"}
@@ -42,6 +44,16 @@ async def test_a_change_is_stored(workspace, bot, field):
     value = VALUES.get(field, "Engineer")
     await changes.update(workspace, lead.id, LeadPatch(**{field: value}), unchanged={})
     assert getattr((await reads.stored(workspace, lead.id)).lead, field) == value
+
+
+@pytest.mark.parametrize("field", TEXTS)
+async def test_a_lead_is_found_by_a_text_that_alone_has_changed(workspace, bot, field):
+    lead = await make.lead(workspace, bot, email="bob@example.org")
+    await jobs.run("search.take", "search")
+    value = VALUES.get(field, "Engineer")
+    await changes.update(workspace, lead.id, LeadPatch(**{field: value}), unchanged={})
+    await jobs.run("search.take", "search")
+    assert (await search.page(workspace, "lead", parse(value, {}))).items == [lead.id]
 
 
 @pytest.mark.parametrize("field", [name for name in TEXTS if name not in VALUES])

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, structs
 
 from leadwire.domain.leads import identity
-from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
+from leadwire.domain.leads.schema import COLUMNS, TEXTS, Email, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset
 from leadwire.domain.listing.listing import Figures, Listing
 from leadwire.domain.listing.queries import PageQuery, SearchQuery
@@ -150,7 +150,7 @@ _NEWEST: Final = _Sought(
         **UPDATED,
     },
     key=BY_TIME,
-    text="concat_ws(' ', name, email, company, phone)",
+    text=f"concat_ws(' ', {', '.join(TEXTS)})",
 )
 _BEST: Final = structs.replace(_NEWEST, key={"score": "smallint", **BY_TIME})
 # Leads are looked up one by one, and not to be counted, however many the planner expects.

@@ -110,6 +110,19 @@ def test_settings_have_the_documented_defaults():
     assert read.rate_limit == 6000
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("HTTPS://Leads.Example.com/", "https://leads.example.com"),
+        ("https://leads.example.com:443", "https://leads.example.com"),
+        ("http://[::1]:80/Chat/", "http://[::1]/Chat"),
+        ("http://leads.example.com:443", "http://leads.example.com:443"),
+    ],
+)
+def test_a_public_address_is_kept_as_browsers_write_it(given, kept):
+    assert settings.read({"LEADWIRE_PUBLIC_URL": given}).public_url == kept
+
+
 def test_settings_are_read_from_the_environment():
     texts = {"RETRY_SCHEDULE": "1, 2,3", "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128", "PUBLIC_URL": "https://a.example/"}
     read = settings.read({f"LEADWIRE_{name}": text for name, text in texts.items()})
@@ -132,6 +145,21 @@ def test_settings_are_read_from_the_environment():
         ("PUBLIC_URL", "https://leads.example.com:port"),
         ("MODEL_URL", "models.example.com/v1"),
         ("AUDIT_HEAD_URL", "ftp://heads.example.com"),
+        ("PUBLIC_URL", "https://leads.example.com?next=1"),
+        ("PUBLIC_URL", "https://ada@leads.example.com"),
+        ("PUBLIC_URL", "https://leads example.com"),
+        ("PUBLIC_URL", "https://bücher.example"),
+        ("PUBLIC_URL", "https://leads.example.com/'x"),
+        ("DNS_RESOLVER", "10.0.0.2:0"),
+        ("DATA_DIR", "~nobody-of-this-name/leadwire"),
+        ("LEASE", "inf"),
+        ("RECONCILE_AFTER", "inf"),
+        ("SESSION_LIFE", "99999999999"),
+        ("SESSION_IDLE", "99999999999"),
+        ("RATE_LIMIT", "99999999999"),
+        ("MAX_USERS", "99999999999"),
+        ("MAX_FLOW_BYTES", "99999999999"),
+        ("TEST_EVENT_RATE", "99999999999"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(name, value):

@@ -23,6 +23,8 @@ from leadwire.infrastructure.smtp_url import SmtpServer
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Schedule = tuple[Annotated[int, Meta(ge=1, le=604_800)], ...]
+Most = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+"""How many there may be, as `leadwire workspaces quota` takes it."""
 
 LARGEST_WEBHOOK: Final = 65_536
 """Bytes of the largest body of a webhook, not a setting: the limits of the fields keep it."""
@@ -40,8 +42,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retry_schedule: Schedule = (60, 300, 1800)
     delivery_timeout: Annotated[float, Meta(gt=0, le=300)] = 30.0
     delivery_concurrency: Annotated[int, Meta(ge=1, le=4096)] = 512
-    lease: Annotated[float, Meta(gt=0)] = 60.0
-    reconcile_after: Annotated[float, Meta(ge=1)] = 30.0
+    lease: Annotated[float, Meta(gt=0, le=86_400)] = 60.0
+    reconcile_after: Annotated[float, Meta(ge=1, le=86_400)] = 30.0
     stream_shards: Annotated[int, Meta(ge=1, le=256)] = 4
     allowed_networks: tuple[Network, ...] = ()
     egress_proxy: str = ""
@@ -50,8 +52,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     header_prefix: Annotated[str, Meta(pattern="^[A-Za-z][A-Za-z0-9-]*$")] = "X-Service-"
 
     operators: tuple[str, ...] = ()
-    session_idle: Annotated[int, Meta(ge=60)] = 43_200
-    session_life: Annotated[int, Meta(ge=60)] = 1_209_600
+    session_idle: Annotated[int, Meta(ge=60, le=315_360_000)] = 43_200
+    session_life: Annotated[int, Meta(ge=60, le=315_360_000)] = 1_209_600
     second_factor: Annotated[str, Meta(pattern="^(optional|admins|everybody)$")] = "optional"
     trusted_proxies: tuple[Network, ...] = ()
     smtp_url: SmtpServer | None = None
@@ -66,17 +68,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     telemetry_port: Annotated[int, Meta(ge=0, le=65535)] = 0
     telemetry_names: tuple[str, ...] = ()
 
-    rate_limit: Annotated[int, Meta(ge=0)] = 6000
-    max_endpoints: Annotated[int, Meta(ge=1)] = 100
-    max_host_endpoints: Annotated[int, Meta(ge=1)] = 16
-    max_bots: Annotated[int, Meta(ge=1)] = 100
-    max_bot_versions: Annotated[int, Meta(ge=1)] = 1000
-    max_faq_entries: Annotated[int, Meta(ge=1)] = 1000
-    max_flow_bytes: Annotated[int, Meta(ge=1)] = 67_108_864
-    max_users: Annotated[int, Meta(ge=1)] = 200
+    rate_limit: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 6000
+    max_endpoints: Most = 100
+    max_host_endpoints: Most = 16
+    max_bots: Most = 100
+    max_bot_versions: Most = 1000
+    max_faq_entries: Most = 1000
+    max_flow_bytes: Most = 67_108_864
+    max_users: Most = 200
     key_life_days: Annotated[int, Meta(ge=0, le=3650)] = 0
-    max_api_keys: Annotated[int, Meta(ge=1)] = 100
-    test_event_rate: Annotated[int, Meta(ge=1)] = 30
+    max_api_keys: Most = 100
+    test_event_rate: Most = 30
     new_host_rate: Annotated[int, Meta(ge=0, le=60_000)] = 60
     max_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 4096
     max_connections_per_address: Annotated[int, Meta(ge=1, le=1_000_000)] = 256
@@ -101,7 +103,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         reader = _READERS.get(field.name)
         try:
             values[field.name] = reader(text) if reader else msgspec.convert(text, field.type, strict=False)
-        except (msgspec.ValidationError, ValueError) as error:
+        except (ValueError, RuntimeError) as error:  # the second: nobody has the home directory that it names
             raise OperatorError(f"{name}={text!r} cannot be used: {error}") from error
     settings = Settings(**values)  # type: ignore[arg-type]  # each value was converted to its field's type above
     if settings.lease <= settings.delivery_timeout:
@@ -143,10 +145,19 @@ def _sender(text: str) -> str:
 
 def _web_address(text: str) -> str:
     """`https://host[:port][/path]`. Raise ValueError."""
-    url = urlsplit(text)
-    if url.scheme not in ("http", "https") or not url.hostname or url.port == 0 or "#" in text:
-        raise ValueError("an address of the web is https://host, perhaps with :port and /path")
+    url, strange = urlsplit(text), re.search(r"[^!-~]|[\"#'<>\\]", text)
+    if url.scheme not in ("http", "https") or not url.hostname or url.port == 0 or strange:
+        raise ValueError("an address of the web is https://host, perhaps with :port and /path, in ASCII")
     return text
+
+
+def _public_url(text: str) -> str:
+    """The same as browsers write it, without a slash at its end: paths are put behind it. Raise ValueError."""
+    url = urlsplit(_web_address(text))
+    if "?" in text or "@" in url.netloc:
+        raise ValueError("paths are put behind it, so it has no query, and no user")
+    host = url.netloc.lower().removesuffix(":443" if url.scheme == "https" else ":80")
+    return url._replace(netloc=host).geturl().rstrip("/")
 
 
 def _proxy(text: str) -> str:
@@ -162,7 +173,7 @@ def _proxy(text: str) -> str:
 def _resolver(text: str) -> tuple[str, int]:
     """`address[:port]`, an IPv6 address in brackets. Raise ValueError."""
     url = urlsplit(f"//{text}")
-    if url.netloc != text:
+    if url.netloc != text or url.port == 0:
         raise ValueError("a resolver is address:port, as 10.0.0.2:53")
     return str(ipaddress.ip_address(url.hostname or "")), url.port or 53
 
@@ -172,7 +183,7 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "secret_key": _parts,
     "retry_schedule": lambda text: msgspec.convert(_parts(text), Schedule, strict=False),
     "allowed_networks": _networks,
-    "public_url": lambda text: _web_address(text).rstrip("/"),
+    "public_url": _public_url,
     "model_url": _web_address,
     "audit_head_url": _web_address,
     "egress_proxy": _proxy,

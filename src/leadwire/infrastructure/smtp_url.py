@@ -59,8 +59,8 @@ def parse(text: str) -> SmtpServer:
     if tls not in _PORTS:
         raise _wrong("tls is starttls, implicit or none")
     faults = {
-        "it begins with smtp:// or smtps://": usual is None,
-        "it names no host": not re.fullmatch(r"[\w.:-]+", host),
+        "it begins with smtp:// or smtps://": url.scheme not in _SCHEMES,
+        "it names no host, or port 0": not re.fullmatch(r"[\w.:-]+", host) or port == 0,
         "it has a path, a fragment or something else than tls= after the host": bool(
             url.path.strip("/") or url.fragment or query
         ),

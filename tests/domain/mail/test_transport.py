@@ -74,6 +74,7 @@ def test_user_and_password_are_decoded_and_the_password_is_not_shown():
 
 
 @pytest.mark.parametrize("url", [
+    "http://u:hidden@mail.example:465", "smtp://u:hidden@mail.example:0",
     "http://u:hidden@mail.example", "smtp://", "smtp://u:hidden@", "smtp://u:hidden@mail.example:99999",
     "smtp://u:hidden@mail.example:x", "smtp://u:hid/den@mail.example", "smtp://u:hidden@mail.example/path",
     "smtp://u:hidden@mail.example?tls=maybe", "smtp://u:hidden@mail.example?other=1", "smtp://hidden@mail.example",

@@ -53,10 +53,13 @@ DELETE FROM attempt WHERE {of_events}
 -- delete: events last, which the others hang on
 DELETE FROM event WHERE {are_events}
 
--- {old}: what a workspace no longer keeps: some bodies of each kind of its events in a span, unless they are to be sent
-FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
-    SELECT id FROM event v
-    WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :first AND id < :end AND body <> ''
+-- {known}: events of each kind
+FROM unnest(:kinds::text[]) AS known (kind), {servers}, LATERAL (
+    SELECT id FROM event v WHERE workspace_id = :workspace AND v.kind = known.kind
+      AND v.xact >= server.since AND v.xact < server.until
+
+-- {old}: what a workspace no longer keeps: some bodies of its events in a span, unless they are to be sent
+{known} AND id >= :first AND id < :end AND body <> ''
       AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.id)
       AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
     ORDER BY xact LIMIT :most) old
@@ -68,13 +71,10 @@ SELECT id {old}
 SELECT count(*), min(id) {old}
 
 -- any_left: whether any event in a span still has its body
-SELECT EXISTS (SELECT 1 FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
-    SELECT 1 FROM event v WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :first AND id < :end
-      AND body <> '' ORDER BY xact LIMIT 1) left_over)
+SELECT EXISTS (SELECT 1 {known} AND id >= :first AND id < :end AND body <> '' ORDER BY xact LIMIT 1) left_over)
 
 -- last: the last event of a workspace
-SELECT max(last.id) FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
-    SELECT id FROM event v WHERE workspace_id = :workspace AND v.kind = known.kind ORDER BY xact DESC LIMIT 1) last
+SELECT max(id) {known} ORDER BY xact DESC LIMIT 1) last
 
 -- in_order: by the index of workspace, kind and xact, however few events the planner expects in the span
 -- Else it reads those of everybody.

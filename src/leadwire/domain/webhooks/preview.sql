@@ -1,9 +1,10 @@
 -- {events}: of each kind the newest events, up to a most, by the index of workspace, kind and xact
 FROM unnest(:kinds::text[]) AS wanted(kind) LEFT JOIN LATERAL (
-    SELECT v.id, v.occurred_at, coalesce(v.lead_id, v.conversation_id) AS subject, v.body FROM event v
-    WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id >= :since AND v.occurred_at >= :moment
-        AND v.test_endpoint_id IS NULL
-    ORDER BY v.xact DESC LIMIT :most) AS few ON true
+    SELECT v.* FROM {servers}, LATERAL (
+        SELECT v.id, v.occurred_at, coalesce(v.lead_id, v.conversation_id) AS subject, v.body FROM event v
+        WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id >= :since AND v.occurred_at >= :moment
+            AND v.test_endpoint_id IS NULL AND v.xact >= server.since AND v.xact < server.until
+        ORDER BY v.xact DESC LIMIT :most) AS v LIMIT :most) AS few ON true
 
 -- {passes}: whether one passes the filter
 (:path::text IS NULL OR passes_filter(:path::text::jsonpath, few.body))

@@ -43,6 +43,17 @@ async def test_each_change_leaves_an_audit_entry(servers, workspace):
     ]
 
 
+async def test_a_test_is_in_the_audit_log(servers, workspace, wire, receiver):
+    made = await changes.create(workspace, receiver.url, ["lead.created"])
+    testing = asyncio.create_task(asyncio.to_thread(run, "endpoints", "test", made.id, **access(servers)))
+    while not testing.done():
+        await wire.turn()
+    (seen,) = receiver.deliveries
+    assert f"{seen.webhook_id}: delivered (2" in (await testing).stdout
+    noted = await db.row("SELECT actor, subject, detail FROM audit_entry WHERE action = 'endpoint.tested'")
+    assert tuple(noted) == ("operator", made.id, seen.webhook_id)
+
+
 async def test_configure_says_what_it_removed_and_leaves_an_audit_entry(servers, workspace):
     made = await changes.create(workspace, "http://127.0.0.1:9001/", ["lead.created"])
     await changes.configure(workspace, made.id, EndpointChange(headers={"X-Partner-Key": "sesame-77"}))

@@ -144,7 +144,9 @@ async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
 @click.option("--event", "kind", help="The kind of event to send; by default the first it subscribes to.")
 async def test(endpoint_id: str, kind: str | None) -> Result:
     """Send a signed test event like any other and show the response. Exit 1 if it was not a 2xx."""
-    return await _outcome(await changes.send_test(None, endpoint_id, kind), endpoint_id)
+    async with audited("endpoint.tested", endpoint_id) as entry:
+        event_id = entry.detail = await changes.send_test(None, endpoint_id, kind)
+    return await _outcome(event_id, endpoint_id)
 
 
 async def _outcome(event_id: str, endpoint_id: str) -> Result:

@@ -9,9 +9,10 @@ import click
 
 from leadwire.infrastructure import clock
 from leadwire.interfaces.cli.lazy import lazily
-from leadwire.interfaces.cli.runtime import Result, command, listing, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
 
 with lazily():
+    from leadwire.domain.webhooks import reads
     from leadwire.domain.webhooks import redrives as jobs
 
 
@@ -56,12 +57,17 @@ redrives = click.Group("redrives", help="Jobs that send again: dead letters, a p
 @workspace_option
 async def start(per_second: int, dry_run: bool, workspace: str | None, **chosen: Any) -> Result:
     """Send matching deliveries again, with a new series of attempts. Without options, every dead letter."""
-    owner = await the_workspace(workspace)
     selection = jobs.Selection(**chosen)
+    if selection.endpoint_id and not workspace:
+        workspace = (await reads.endpoint(None, selection.endpoint_id)).workspace_id
+    owner = await the_workspace(workspace, create=False)
     if dry_run:
         count = await jobs.count(owner, selection)
         return Result({"would_redrive": count}, f"{count} would be sent again.")
-    return _told(await jobs.start(owner, selection, per_second))
+    async with audited("redrive.started", workspace=owner) as entry:
+        job = await jobs.start(owner, selection, per_second)
+        entry.subject, entry.detail = job.id, f"{job.total} deliveries"
+    return _told(job)
 
 
 @command(redrives, "list")
@@ -75,7 +81,8 @@ def _add_step(name: str, description: str) -> None:
 
     @click.argument("job_id", metavar="ID")
     async def step(job_id: str) -> Result:
-        return _told(await jobs.move(None, job_id, name))
+        async with audited(f"redrive.{name}", job_id, (await jobs.one(None, job_id)).workspace_id):
+            return _told(await jobs.move(None, job_id, name))
 
     step.__doc__ = description
     command(redrives, name)(step)

@@ -181,3 +181,9 @@ def test_a_cluster_is_ha_whose_workers_are_scaled_by_a_redis_cluster() -> None:
     assert {trigger["type"] for trigger in scaled["spec"]["triggers"]} == {"redis-cluster-streams"}
     (access,) = of_kind("TriggerAuthentication", cluster)
     assert [one["parameter"] for one in access["spec"]["secretTargetRef"]] == ["addresses", "password"]
+
+
+def test_no_clock_ends_a_migration():
+    """An index waits for older readers, however long that takes, and one that was not finished begins anew."""
+    (job,) = of_kind("Job")
+    assert "activeDeadlineSeconds" not in job["spec"] | job["spec"]["template"]["spec"]

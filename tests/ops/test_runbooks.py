@@ -1,12 +1,17 @@
 """Every alert has its runbook, and what a runbook tells to do can be done: commands parse, queries run, links lead."""
 
+import io
+import logging
 import re
 import shlex
+import sys
 from pathlib import Path
 
+import pytest
 from ops.prometheus.rules import ALERTS, runbook
 
-from leadwire.infrastructure import db
+from leadwire.__main__ import main
+from leadwire.infrastructure import db, telemetry
 from tests.ops.command_line import parsed
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +73,24 @@ def test_the_lines_they_look_for_in_the_log_are_written():
     words = {word for text in looked_for for word in re.findall(r"\b[a-z]+\.[a-z_]+\b", text)}
     assert words
     assert [word for word in words if f'"{word}"' not in sources] == []
+
+
+def test_what_else_they_look_for_in_the_log_is_in_its_lines(monkeypatch):
+    """Levels, and the line with which a command that failed ends."""
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    with pytest.raises(SystemExit):
+        main("nonsense")
+    record = logging.LogRecord("leadwire", logging.ERROR, "", 0, "request.failed", None, None)
+    text = written.getvalue() + telemetry._json(record)
+    looked_for = [
+        shlex.split(line.split("| grep -E ")[1])[0] for line in LINES if "journalctl" in line and "-E" in line
+    ]
+    words = {
+        word for pattern in looked_for for word in pattern.split("|") if not re.fullmatch(r"[a-z]+\.[a-z_]+", word)
+    }
+    assert words
+    assert [word for word in words if word not in text] == []
 
 
 def test_their_links_lead_somewhere():

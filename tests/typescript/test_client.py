@@ -275,6 +275,22 @@ for (const told of ["7", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:2
     assert [json.loads(line) for line in await run(program, KEY="lw_1")] == [7, 30, 0, None, None]
 
 
+async def test_a_query_is_sent_where_it_tells_no_size(run):
+    """As in Node.js 18.0 to 18.15: all parameters were left out, and a follower got the first page for ever."""
+    program = (
+        HEAD
+        + """
+delete URLSearchParams.prototype.size;
+const fetch = async (url) => { say(url); return new Response('{"data": [], "meta": {}}'); };
+const old = new Leadwire(KEY, "http://127.0.0.1:1", { fetch });
+await old.leads.page({ score_min: 50 });
+await old.me.get();
+"""
+    )
+    asked = [json.loads(line) for line in await run(program, KEY="lw_1")]
+    assert asked == ["http://127.0.0.1:1/v1/leads?score_min=50", "http://127.0.0.1:1/v1/me"]
+
+
 async def test_it_follows_events_as_they_come(run, base_url, workspace, bot, api_key):  # noqa: F811
     await make.lead(workspace, bot)
     program = (

@@ -72,8 +72,8 @@ export class Connection {
     /** What `read` makes of a good response, asked for one time. Throws LeadwireError. */
     async ask(method, path, { query, body, headers, signal }, attempts, read) {
         const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
-        const search = new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]));
-        const url = `${this.#base}${path}${search.size ? `?${search}` : ""}`;
+        const search = new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)])).toString();
+        const url = `${this.#base}${path}${search && `?${search}`}`;
         const request = {
             method,
             headers: { authorization: `Bearer ${this.#key}`, accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },

@@ -120,8 +120,8 @@ export class Connection {
   /** What `read` makes of a good response, asked for one time. Throws LeadwireError. */
   async ask<R>(method: string, path: string, { query, body, headers, signal }: Asked, attempts: Attempts, read: Read<R>): Promise<Good<R>> {
     const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
-    const search = new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]));
-    const url = `${this.#base}${path}${search.size ? `?${search}` : ""}`;
+    const search = new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)])).toString();
+    const url = `${this.#base}${path}${search && `?${search}`}`;
     const request: RequestInit = {
       method,
       headers: { authorization: `Bearer ${this.#key}`, accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },

@@ -373,9 +373,9 @@ async def test_it_verifies_as_the_server_signs(run):
         private[name] = signing.new_signing_key()
         public[name] = f"whpk_{base64.b64encode(signing.public_key(private[name])).decode()}"
 
-    def signed(secret, staged=None, at=None, key=""):
+    def signed(secret, staged=None, at=None, key="", text=body):
         headers = signing.headers(
-            event_id="evt_1", body=body.encode(), secret=secret, staged=staged, at=at or int(time.time()), attempt=1,
+            event_id="evt_1", body=text.encode(), secret=secret, staged=staged, at=at or int(time.time()), attempt=1,
             prefix="X-Service-", signing_key=key,
         )  # fmt: skip
         return dict(headers)
@@ -411,6 +411,10 @@ async def test_it_verifies_as_the_server_signs(run):
         ({}, [SECRET], body, "InvalidSignature"),
         ({**signed(SECRET), "webhook-signature": "v1,§ v1a,x nonsense"}, [SECRET], body, "InvalidSignature"),
         (signed(SECRET), ["whsec_c2hvcnQ="], body, "TypeError"),
+        *(
+            (signed(SECRET, text=text), [SECRET], text, "SyntaxError")
+            for text in ("", "null", "[]", "{}", '{"event":1}', '{"checkpoint":{"at":"2026-01-02T03:04:05.678Z"}}')
+        ),
     ]
     program = (
         HEAD

@@ -56,8 +56,10 @@ export async function verify(
   }
   if (!matching) throw new InvalidSignature("webhook-signature does not match: another secret, or the body was changed on its way");
   if (Math.abs(now - Number(sent)) > tolerance) throw new InvalidSignature("webhook-timestamp is too far from now: a recording, or a wrong clock");
-  const { event, timestamp, data } = JSON.parse(new TextDecoder().decode(text));
-  return { kind: event, id, timestamp: new Date(timestamp), data, test: header(headers, "x-service-test") === "true" } as WebhookEvent;
+  const { event, timestamp, data } = JSON.parse(new TextDecoder().decode(text)) ?? {};
+  const at = new Date(timestamp);
+  if (typeof event !== "string" || !(at.getTime() > 0) || !(data instanceof Object)) throw new SyntaxError("the body is no event");
+  return { kind: event, id, timestamp: at, data, test: header(headers, "x-service-test") === "true" } as WebhookEvent;
 }
 
 /** The public keys of an endpoint, for `verify` instead of a secret: `const keys = publicKeys(address)`, then

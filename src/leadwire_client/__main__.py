@@ -92,7 +92,8 @@ async def _forward(target: str, url: str, own: AsyncReceiver) -> None:
 async def _sent_on(program: httpx.AsyncClient, target: str, one: Delivery) -> str:
     headers = {name: value for name, value in one.headers.items() if name not in _OF_THE_CONNECTION}
     try:
-        answer = await program.post(target, content=one.body, headers=headers)
+        async with program.stream("POST", target, content=one.body, headers=headers) as answer:
+            pass  # its body is ignored, whatever it is
     except httpx.TransportError as error:
         return f"no answer ({type(error).__name__}), comes again"
     if not answer.is_success:

@@ -47,13 +47,18 @@ async def _in_transaction(connection: Any) -> bool:
 
 
 async def fetch_rows(connection: Any, sql: str, *values: str | int) -> list[Any]:
-    """Run a statement that returns rows, with a place `{}` for each value."""
+    """Run a statement that returns rows, with a place `{}` for each value. They are tuples, whatever the connection
+    makes of rows by its `row_factory`.
+    """
     postgres, numbered = hasattr(connection, "transaction"), hasattr(connection, "fetch")
     sql = sql.replace("{since}", _SINCE_POSTGRES if postgres else _SINCE_SQLITE)
     places = [f"${place}" if numbered else "%s" if postgres else "?" for place in range(1, len(values) + 1)]
     if numbered:
         return list(await connection.fetch(sql.format(*places), *values))
-    cursor = await value(connection.execute(sql.format(*places), values))
+    cursor = await value(connection.cursor(**{"row_factory": lambda _: tuple} if postgres else {}))
+    if not postgres:
+        cursor.row_factory = None
+    await value(cursor.execute(sql.format(*places), values))
     return list(await value(cursor.fetchall()))
 
 

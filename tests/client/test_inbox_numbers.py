@@ -1,10 +1,12 @@
 """Numbers that are missing, and numbers that came with two events, with each database and driver of the inbox."""
 
 import pytest
+from psycopg.rows import dict_row
 
 from leadwire.infrastructure import clock
 from leadwire_client.inbox import check_numbers
 from tests.client.handling import Boom, connections
+from tests.client.test_checkpoint import checkpoint, compared
 from tests.client.test_inbox import SQL
 
 
@@ -45,6 +47,22 @@ async def test_a_number_of_two_events_is_told(driver, connect):
     await one.handle("evt_2", number=2, endpoint="crm")
     assert await one.check_numbers("crm") == ([], {1: ["evt_1", "evt_2"]})
     assert await one.check_numbers("billing") == ([], {})
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg-async", "sqlite3", "aiosqlite"])
+async def test_rows_are_read_whatever_the_connection_makes_of_them(driver, connect):
+    one = await connect(driver)
+    for event, number in (("evt_1", 1), ("evt_2", 1), ("evt_4", 4)):
+        await one.handle(event, number=number)
+    await age(one)
+    one.connection.row_factory = dict_row if "psycopg" in driver else as_dict
+    assert await one.check_numbers() == ([(2, 3)], {1: ["evt_1", "evt_2"]})
+    assert (await compared(one, checkpoint(1, 2, 3))).missing == [(2, 3)]
+
+
+def as_dict(cursor, row):
+    """As the documents of Python show it."""
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
 
 
 @pytest.mark.parametrize("driver", SQL)

@@ -408,6 +408,21 @@ async def test_a_puller_that_others_are_changing_is_told_to_come_again(workspace
     assert await puller.acknowledge(batch) == 1
 
 
+async def test_nothing_is_handed_out_while_its_endpoint_is_being_removed(workspace, bot, wire, db_clock):
+    """It stays, and what it was not given a number for is no failed attempt."""
+    puller = await puller_of(workspace, numbered=True)
+    await people(workspace, bot, 2)
+    await wire.relay()
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", puller.id)
+        with pytest.raises(Unavailable):
+            await asyncio.create_task(puller.fetch(), context=contextvars.Context())
+    await db_clock.forward(31)
+    assert await pull.expire(settings.get()) == 0
+    batch = await puller.fetch()
+    assert header(batch, "X-Service-Attempt") + header(batch, "X-Service-Sequence") == ["1", "1", "1", "2"]
+
+
 async def test_it_is_counted_in_the_plots_and_the_health(workspace, bot, wire, puller, db_clock):
     await people(workspace, bot, 2)
     await wire.relay()

@@ -27,6 +27,7 @@ from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import named
+from leadwire.infrastructure.errors import Unavailable
 from leadwire.infrastructure.loop import Failing
 from leadwire.infrastructure.settings import Settings
 
@@ -58,7 +59,8 @@ async def until_due(endpoint_id: str, workspace: str) -> float:
 async def take(endpoint_id: str, workspace: str, most: int, settings: Settings) -> tuple[str, list[Handed]]:
     """Hand out up to `most` deliveries, in the order of their events. Return their lease, too.
 
-    Raise OperatorError, and hand out nothing, when the endpoint's secret cannot be read.
+    Hand out nothing, and raise OperatorError, when the endpoint's secret cannot be read; Unavailable when somebody is
+    removing it, and it has numbers.
     """
     lease = SCHEME + secrets.token_hex(16)
     values = {"endpoint_id": endpoint_id, "workspace": workspace, "most": most, "largest": LARGEST_WINDOW}
@@ -66,12 +68,13 @@ async def take(endpoint_id: str, workspace: str, most: int, settings: Settings) 
         jobs = [_to_send(row) for row in await _TAKE.rows(**values, lease=lease, seconds=settings.delivery_timeout)]
         fresh = [job.entry.key for job in jobs if job.numbered and job.sequence is None]
         numbers = await number(fresh, lease) if fresh else {}
+        if len(numbers) < len(fresh):
+            raise Unavailable("The endpoint is being removed.", headers={"Retry-After": "1"})
     jobs = [job._replace(sequence=numbers.get(job.entry.key[:2], job.sequence)) for job in jobs]
     prefix = settings.header_prefix
     return lease, [
         Handed(dict(headers_of(job, prefix, clock.from_unix(job.claimed_at), job.traceparent)), job.body.decode())
         for job in jobs
-        if job.sequence is not None or not job.numbered  # else its endpoint was removed meanwhile
     ]
 
 

@@ -33,6 +33,13 @@ def now() -> datetime:
     return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
 
 
+def after(text: str, at: datetime) -> datetime:
+    """`at`, or the millisecond after another moment: the later of two changes of a row has the later time, although the
+    clocks of servers differ.
+    """
+    return max(at, parse(text) + timedelta(milliseconds=1))
+
+
 def from_unix(seconds: float) -> datetime:
     """Return the moment of a Unix time, cut to milliseconds."""
     return datetime.fromtimestamp(int(seconds * 1000) / 1000, UTC)

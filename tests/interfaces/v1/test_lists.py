@@ -201,6 +201,23 @@ async def test_a_sync_that_overlaps_misses_no_change_that_was_committed_late(cli
     assert seen == now
 
 
+async def test_the_last_change_of_a_lead_has_the_latest_time_whatever_the_clocks_say(client, workspace, bot, leads):
+    """A copy keeps the newest state by `updated_at`; the server of the first change is ahead."""
+    await make.emitted(forget=True)
+    talk, mine = await make.conversation(workspace, bot), leads[1]
+    with clock.at(NOON + timedelta(hours=20)):
+        await changes.update(workspace, mine.id, LeadPatch(name="First"), unchanged={})
+    with clock.at(NOON + timedelta(hours=19)):
+        await changes.update(workspace, mine.id, LeadPatch(name="Second"), unchanged={})
+        await conversations.capture_lead(workspace, talk, LeadPatch(email=mine.email, company="Acme"))
+    told = [event["data"] for event in await make.emitted() if event["event"] == "lead.updated"]
+    assert [(one["name"], one["company"]) for one in told] == [("First", None), ("Second", None), ("Second", "Acme")]
+    assert sorted({one["updated_at"] for one in told}) == [one["updated_at"] for one in told]
+    assert (await get(client, "sort=-updated_at&limit=1"))["data"] == [
+        {name: value for name, value in told[2].items() if name != "previous_attributes"}
+    ]
+
+
 async def test_conversations_by_their_last_change(client, workspace, bot):
     made = []
     for n in range(3):

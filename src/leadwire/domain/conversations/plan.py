@@ -183,7 +183,7 @@ def _become(plan: Plan, before: StoredLead, after: Lead) -> Plan:
     previous = leads.previous_attributes(before.lead, after)
     if not previous:
         return structs.replace(plan, lead=before)
-    after = structs.replace(after, updated_at=clock.iso(plan.at))
+    after = structs.replace(after, updated_at=clock.iso(clock.after(before.lead.updated_at, plan.at)))
     plan = structs.replace(plan, lead=StoredLead(after, before.version), lead_changed=True)
     data = LeadUpdated(**structs.asdict(after), previous_attributes=previous)
     return _happened(plan, Happened("lead.updated", data, after.id))

@@ -14,7 +14,7 @@ from leadwire.domain.conversations import events, pubsub
 from leadwire.domain.conversations.plan import Plan
 from leadwire.domain.leads import changes as lead_changes
 from leadwire.domain.leads import schema as leads
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import Statement, parts, sql
 from leadwire.infrastructure.errors import Unavailable
 
@@ -52,6 +52,7 @@ async def store(plan: Plan, *more: Part) -> None:
     values |= {"workspace": before.workspace, "conversation": plan.id, "version": before.version}
     if lead := plan.lead:
         values |= {"lead": lead.lead.id, "lead_version": lead.version, **leads.contents(lead.lead)}
+        values["lead_updated_at"] = clock.parse(lead.lead.updated_at)
         how += "_with_lead" if lead.version else ""
     texts = [_PARTS[how]]
     if lead and (not lead.version or plan.lead_changed):

@@ -40,7 +40,7 @@ values have the names of the columns; `lead` is its id.
 """
 CHANGE: Final = f"""
 person AS (
-    UPDATE lead SET ({_NAMES}, updated_at, version) = ROW({_VALUES}, :updated_at, version + 1)
+    UPDATE lead SET ({_NAMES}, updated_at, version) = ROW({_VALUES}, :lead_updated_at, version + 1)
     FROM changed WHERE lead.id = :lead
 )"""
 """The same for a lead that there is."""
@@ -113,7 +113,7 @@ async def _update(
 
 async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict[str, Any]) -> StoredLead | None:
     """Write a changed lead and its event. Return None when it was changed meanwhile, or its row is held."""
-    now = clock.now()
+    now = clock.after(before.lead.updated_at, clock.now())
     after = msgspec.structs.replace(after, updated_at=clock.iso(now))
     values = {"workspace": workspace, "id": after.id, "version": before.version, "updated_at": now}
     event = events.changed(workspace, after, previous)

@@ -312,6 +312,7 @@ async def test_a_cursor_lasts_for_a_day_from_its_page(client, leads):
         ("updated_since=2026-01-01&updated_since=2026-01-01", "updated_since", "repeated_parameter"),
         ("email=a@example.com&email=b@example.com", "email", "repeated_parameter"),
         ("email=a%00@example.com", "email", "invalid_parameter"),
+        ("email=", "email", "invalid_parameter"),  # not as if nobody had asked
         (f"email={'a' * 255}", "email", "invalid_parameter"),
     ],
 )

@@ -38,7 +38,7 @@ class LeadQuery(PageQuery, frozen=True, kw_only=True):
     """Minimum score, inclusive."""
     score_max: _Score | None = None
     """Maximum score, inclusive."""
-    email: Email | None = None
+    email: Annotated[Email, Meta(min_length=1)] | None = None
     """Only leads with this e-mail address, in any case. One bot has one at most."""
     sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "score", "-score"] | None = None
 

@@ -218,6 +218,8 @@ async def test_an_export_of_nothing_is_empty(client):
     head = (await downloaded(client, await created(client, "messages", "csv"))).text
     assert head.startswith("id,conversation_id,")
     assert head.count("\n") == 1
+    for kind in ("leads", "messages", "events"):
+        assert (await downloaded(client, await created(client, kind, since="2030-01-01"))).content == b""
     export = await created(client, "leads")
     answer = await client.head(f"/v1/exports/{export['id']}/download")
     assert (answer.status_code, answer.content) == (200, b"")
@@ -242,6 +244,7 @@ async def test_an_export_of_nothing_is_empty(client):
         ({"type": "events", "filter": {"types": "audit.recorded"}}, 422, "/filter/types"),
         ({"type": "events", "filter": {"types": ""}}, 422, "/filter/types"),
         ({"type": "events", "filter": {"since": "x"}}, 422, "/filter/since"),
+        ({"type": "events", "filter": {"since": ""}}, 422, "/filter/since"),
     ],
 )
 async def test_what_cannot_be_exported_is_named(client, body, status, pointer):

@@ -48,7 +48,7 @@ class EventsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Raise InvalidParameter."""
         feed.check(self.types.split(",") if self.types is not None else ())
         try:
-            clock.parse(self.since or "1970-01-01")
+            clock.parse("1970-01-01" if self.since is None else self.since)
         except ValueError as error:
             raise cursors.refused("since", "invalid_parameter", str(error)) from error
 
@@ -96,7 +96,9 @@ def rows(workspace: str, job: StoredExport, query: Any, after: str) -> AsyncIter
     """Yield the rows behind `after`, all when it is empty. Raise InvalidParameter, before the first."""
     if isinstance(query, EventsQuery):
         kinds = tuple(query.types.split(",")) if query.types else ()
-        return feed.walk(workspace, after or query.since or cursors.FIRST, kinds, job.created_at)
+        # The feed refuses a time that is still to come; the other lists have nothing after it.
+        since = clock.iso(min(clock.parse(query.since), job.created_at)) if query.since else cursors.FIRST
+        return feed.walk(workspace, after or since, kinds, job.created_at)
     query = structs.replace(query, until=min(query.until or job.created_at, job.created_at))
     if job.export.type == "messages":
         return _messages(workspace, query, after, job.created_at)

@@ -18,7 +18,7 @@ function verified(array $secrets, array $server, string $body): bool
         $key = base64_decode(preg_replace('/\Awhsec_/', '', $secret), true);
         $expected = 'v1,' . base64_encode(hash_hmac('sha256', $text, $key, true));
         foreach (explode(' ', $server['HTTP_WEBHOOK_SIGNATURE'] ?? '') as $given) {
-            if (hash_equals($expected, $given)) {
+            if (strlen($key) >= 24 && hash_equals($expected, $given)) { // an unset variable is no secret
                 return true;
             }
         }

@@ -29,6 +29,7 @@ def verified(secrets: list[str], headers: Mapping[str, str], body: bytes) -> boo
     if not (text := signed_text(headers, body)):
         return False
     keys = [base64.b64decode(secret.removeprefix("whsec_")) for secret in secrets]
+    keys = [key for key in keys if len(key) >= 24]  # an unset variable is no secret
     expected = [b"v1," + base64.b64encode(hmac.digest(key, text, "sha256")) for key in keys]
     given = (headers.get("webhook-signature") or "").encode().split(b" ")
     return any(hmac.compare_digest(one, other) for one in given for other in expected)

@@ -18,6 +18,7 @@ def verified?(secrets, headers, body)
   text = signed_text(headers, body) or return false
   secrets.any? do |secret|
     key = secret.delete_prefix("whsec_").unpack1("m0")
+    next if key.bytesize < 24 # an unset variable is no secret
     expected = "v1,#{[OpenSSL::HMAC.digest("SHA256", key, text)].pack("m0")}"
     headers["webhook-signature"].to_s.split(" ").any? { |given| OpenSSL.secure_compare(given, expected) }
   end

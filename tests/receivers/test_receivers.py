@@ -156,6 +156,13 @@ def test_whatever_is_not_genuine_is_refused(language, running):
     until(lambda: printed.read_text().count("evt_1 lead.created") == 6)
 
 
+@pytest.mark.parametrize("language", ["py", "mjs", pytest.param("go", marks=pytest.mark.large), "php", "rb", "cs"])
+def test_an_empty_secret_makes_nothing_genuine(language, running):
+    """As of a variable that is not set: anybody can sign with it. Java takes no empty key."""
+    url, _ = running(language, ",whsec_")
+    assert httpx.post(url, content=BODY, headers=signed("whsec_"), timeout=240).status_code == 401
+
+
 @pytest.fixture(params=["py", "mjs", pytest.param("go", marks=pytest.mark.large), "php", "rb", "java"])
 def language_with_keys(request):
     """C# is not among them: .NET has no Ed25519."""
@@ -236,11 +243,11 @@ def test_the_shell_takes_what_is_genuine_and_nothing_else(tmp_path):
     shown = samples.verifiers()["Shell"]
     secret, second, other = signing.new_secret(), signing.new_secret(), signing.new_secret()
 
-    def answer(headers: dict[str, str], body: bytes = BODY) -> bool:
+    def answer(headers: dict[str, str], body: bytes = BODY, known: str = f"{secret} {second}") -> bool:
         (tmp_path / "body.json").write_bytes(body)
         given = {"ID": "id", "SENT": "timestamp", "SIGNATURES": "signature"}
         values = {name: headers.get(f"webhook-{header}", "") for name, header in given.items()}
-        environment = {**os.environ, **values, "SECRETS": f"{secret} {second}"}
+        environment = {**os.environ, **values, "SECRETS": known}
         return subprocess.run(["sh", "-c", shown], cwd=tmp_path, env=environment, check=False).returncode == 0
 
     right = signed(secret)
@@ -262,3 +269,6 @@ def test_the_shell_takes_what_is_genuine_and_nothing_else(tmp_path):
     ):  # fmt: skip
         assert not answer(headers), headers
     assert not answer(right, BODY + b" ")
+    for none in ("", "whsec_", "whsec_!"):
+        assert not answer(signed("whsec_"), known=none)
+        assert not answer({**right, "webhook-signature": "v1,"}, known=none)

@@ -225,6 +225,19 @@ async def test_the_keyboard_is_for_whoever_does_not_type(agent, door, crowd):
     assert await value("end_due_at", first) is None
 
 
+async def test_a_step_past_an_end_of_the_list_opens_nothing(agent, door, crowd):
+    """The last one was opened anew, with the focus in its field: the next shortcuts were typed, and Enter sent them."""
+    (visitor,) = await crowd(1)
+    await agent.goto(f"{door}/inbox")
+    await agent.keyboard.press("j")
+    await expect(agent.get_by_role("button", name="Take", exact=True)).to_be_visible()
+    await agent.route("**/inbox?c=*", lambda route: None)  # what is asked stays so
+    for key in "jk":
+        await agent.keyboard.press(key)
+        await expect(row(agent, visitor)).to_have_attribute("aria-current", "true")
+        assert await agent.locator("html[data-loading]").count() == 0, key
+
+
 async def test_alerts_are_asked_for_and_say_no_more_than_allowed(agent, door, workspace, crowd):
     (mine,) = await crowd(1)
     name = nickname(mine.conversation)

@@ -129,9 +129,8 @@ addEventListener("input", (event) => {
 // ---- shortcuts
 
 function go(step) {
-  const threads = [...document.querySelectorAll(".thread")];
-  const now = threads.findIndex((one) => one.hasAttribute("aria-current"));
-  threads[Math.max(0, Math.min(threads.length - 1, now + step))]?.click();
+  const threads = [...document.querySelectorAll(".thread")], now = threads.findIndex((one) => one.ariaCurrent === "true");
+  threads[now < 0 ? 0 : now + step]?.click();
 }
 
 // A shortcut changes nothing by itself: it puts the focus on a button, which Enter presses, and the next letter withdraws.

@@ -78,7 +78,7 @@ async def test_a_viewer_cannot_resend_or_retry_and_an_agent_can(viewer, agent, w
     await viewer.fill(f"{place}/redrive", 403)
     await viewer.fill(f"{place}/retry", 403)
     assert f'action="{place}/redrive"' in await agent.open(place)
-    assert "On its way again." in await agent.fill(f"{place}/redrive")
+    assert "Returned to the queue." in await agent.fill(f"{place}/redrive")
     await wire.turn()
     assert (await receiver.received(2))[1].webhook_id == first.webhook_id
     await agent.open(place)

@@ -107,3 +107,20 @@ async def test_of_many_attempts_the_last_twenty_are_shown(viewer, workspace, bot
     page = await viewer.open(f"/deliveries/{delivery.webhook_id}/{made.id}")
     assert re.findall(r"#(\d+)[ ,·]", page) == [str(number) for number in range(300, 280, -1)]
     assert "280 earlier attempts are not shown." in page
+
+
+async def test_what_waits_for_a_disabled_endpoint_is_due_at_no_time(agent, workspace, bot, wire, receiver):
+    """It was due in a minute, and “Retry now” said that it was on its way, while nothing is sent."""
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer = 500
+    await make.lead(workspace, bot)
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    await changes.disable(workspace, made.id)
+    page = await agent.open(f"/deliveries/{delivery.webhook_id}/{made.id}")
+    assert "<dd>Its endpoint is disabled. It is sent once that is enabled again.</dd>" in page
+    assert "Retry now" not in page
+    for path in ("/deliveries", f"/webhooks/{made.id}"):
+        page = await agent.open(path)
+        assert "Retrying" in page
+        assert "<small>next " not in page

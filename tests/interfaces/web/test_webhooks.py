@@ -79,7 +79,7 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
     page = await admin.open(f"/deliveries/{event}/{made.id}")
     assert "Your server returned an error (500)" in page
     assert page.count('<span class="status bad">500</span>') == 4
-    assert "all attempts are used up" in page
+    assert "Nothing by itself. Fix the cause, then send it again." in page
 
     page = await admin.open("/deliveries?stage=dead&outcome=http_5xx")
     assert "<b>1</b> delivery matches" in page

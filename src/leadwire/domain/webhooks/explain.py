@@ -19,6 +19,7 @@ _HIDDEN: Final = "(shown to admins)"
 _WANTED: Final = "CertificateRequired"  # TLS's word (RFC 8446 section 6.2)
 _WORDS: Final = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, dict[str, str]])
 _AGAIN: Final = "It is sent again by itself, once your server answers with a 2xx."
+_DISABLED: Final = "Its endpoint is disabled. It is sent once that is enabled again."
 _HELD: Final = "Its workspace is suspended, or being moved. It is sent afterwards."
 _PAUSED: Final = (
     "The receiver asked for a pause (Retry-After). Nothing is sent to it, and no attempt counts, until it ends."
@@ -112,13 +113,13 @@ def _next(delivery: DeliveryDetail, endpoint: Endpoint | None, last: Attempt | N
         return _AGAIN
     if delivery.state != "waiting":
         return _WORDS["next"][delivery.state]
-    if endpoint and endpoint.paused_until:
-        return _HELD if endpoint.held else _PAUSED
+    if endpoint and (endpoint.paused_until or not endpoint.enabled):
+        return _DISABLED if not endpoint.enabled else _HELD if endpoint.held else _PAUSED
     count, schedule = delivery.attempts, settings.get().retry_schedule
     if last is None or count == 0:
         return (
-            "It waits its turn: for the endpoint to be enabled or to have room, for the first answer of a host that is"
-            " new, or for its receiver to fetch it."
+            "It waits its turn: for the endpoint to have room, for the first answer of a host that is new, or for its"
+            " receiver to fetch it."
         )
     if count > len(schedule):
         return "The next attempt, when it is due."

@@ -49,6 +49,7 @@ class ListedDelivery(Delivery, frozen=True):
     test: bool
     subject: str | None
     url: str | None
+    enabled: bool | None
     took: int | None
     http_status: int | None
     """Of the last attempt: milliseconds, and the answer's status if there was one."""

@@ -37,7 +37,7 @@ d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.
 
 -- page: the deliveries of some events, with the last attempt of each
 -- All of the last event: a page begins with another.
-SELECT * FROM (SELECT {shown}, e.url, last.duration_ms, last.http_status
+SELECT * FROM (SELECT {shown}, e.url, e.enabled, last.duration_ms, last.http_status
 FROM every_delivery d JOIN event v ON v.id = d.event_id
 LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
 LEFT JOIN LATERAL (SELECT a.duration_ms, a.http_status FROM attempt a WHERE a.event_id = d.event_id

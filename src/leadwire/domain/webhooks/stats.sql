@@ -15,7 +15,7 @@ SELECT e.id, last.last_at, last.last_outcome, due.next_at,
         AND d.endpoint_id = e.id AND d.state = 'dead' AND NOT d.test LIMIT 10000) AS few) AS dead
 FROM webhook_endpoint e
 LEFT JOIN LATERAL (SELECT nullif(greatest(d.due_at, e.paused_until), 'infinity') AS next_at FROM delivery d WHERE d.endpoint_id = e.id
-    AND d.state = 'waiting' AND d.due_at < 'infinity' ORDER BY d.due_at LIMIT 1) AS due ON true
+    AND d.state = 'waiting' AND d.due_at < 'infinity' ORDER BY d.due_at LIMIT 1) AS due ON e.enabled
 LEFT JOIN LATERAL (SELECT h.last_at, h.last_outcome FROM endpoint_hour h WHERE h.endpoint_id = e.id
     ORDER BY h.hour DESC LIMIT 1) AS last ON true
 WHERE e.workspace_id = :workspace AND e.id = ANY(:endpoints)

@@ -79,7 +79,7 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Val
         "curl": explain.curl(delivery, sent) if sent and delivery.body else "",
         "story": explain.timeline(delivery, endpoint),
         "paused_until": endpoint and endpoint.paused_until,
-        "held": endpoint and endpoint.held,
+        "held": endpoint and (endpoint.held or not endpoint.enabled),
         "limit_ms": settings.get().delivery_timeout * 1000,
         "prefix": settings.get().header_prefix,
     }
@@ -90,7 +90,7 @@ async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> 
     """What has ended, delivered or not, is sent again: the same event, with the same id."""
     context.entry.detail = endpoint_id
     await redrives.start(context.workspace, redrives.Selection(event_id=event_id, endpoint_id=endpoint_id, replay=True))
-    return "On its way again."
+    return "Returned to the queue."
 
 
 @action("/deliveries/{event_id}/{endpoint_id}/retry", role="agent", shown_on=delivery, audit="delivery.retried")

@@ -42,6 +42,8 @@ async def test_the_events_that_were_ticked_are_kept(page, door, visit):
         "http://127.0.0.1:9001/hook",
         ["lead.updated", "message.received"],
     )
+    await page.go_back()  # to the form, not to an error of the browser, which offers to make another one
+    await expect(page.get_by_role("heading", name="Which events should it receive?")).to_be_visible()
 
 
 async def test_the_address_of_an_invitation_is_kept(page, door, visit):

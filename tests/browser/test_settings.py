@@ -82,6 +82,17 @@ async def test_a_key_is_made_used_and_copied(page, door, client):
     assert await page.evaluate("navigator.clipboard.readText()") == key
 
 
+async def test_a_page_that_is_loaded_again_makes_no_second_key(page, door):
+    """The browser sent the form anew: a key that nobody knew of, beside the one that was copied."""
+    await page.goto(f"{door}/keys")
+    await page.get_by_label("Name").fill("CRM")
+    await page.get_by_role("button", name="Create key").click()
+    await expect(page.locator(".secret code")).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_role("heading", name="API keys")).to_be_visible()
+    await expect(page.get_by_role("rowheader", name="CRM")).to_have_count(1)
+
+
 async def test_without_javascript_every_step_is_there(browser, door, workspace, wire, receiver):
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()

@@ -8,6 +8,9 @@ function goTo(url) {
   shown = place();
 }
 
+// What a form has made is not made again by a reload or a step back: they ask for the page with the form.
+if (document.querySelector("[data-posted]") && document.referrer) history.replaceState({}, "", document.referrer);
+
 // A form has its fields as properties: one that is called `action`, `id` or `remove` would hide the form's own.
 const addressOf = (form) => form?.getAttribute("action") || location.pathname;
 

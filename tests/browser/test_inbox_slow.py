@@ -141,6 +141,18 @@ async def test_without_a_connection_the_draft_is_kept(inbox, people, visit):  # 
     visit.complaints.clear()  # the browser's, of the request that failed
 
 
+async def test_what_was_chosen_without_a_connection_comes_with_it(inbox, people, visit):  # noqa: F811
+    """It stayed empty, with a field to answer in, until somebody chose it once more."""
+    other = f"**/inbox?c={people['grace'].conversation}"
+    await opened(inbox, people, "ada")
+    await inbox.route(other, lambda route: route.abort())
+    await thread(inbox, people["grace"]).click()
+    await expect(inbox.locator("#toast")).to_contain_text("No connection")
+    await inbox.unroute(other)
+    await belongs(inbox, people, "grace")
+    visit.complaints.clear()  # the browser's, of the request that failed
+
+
 async def test_what_was_refused_stays_when_the_visitor_writes(inbox, people, visit):  # noqa: F811
     await opened(inbox, people, "ada")
     await inbox.get_by_text("Correct", exact=True).click()

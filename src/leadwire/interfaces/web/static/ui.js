@@ -29,7 +29,7 @@ async function take(turn, url, options, selectors, push) {
     next = parse(await response.text());
     if (response.status >= 500 && !next.querySelector(".side")) throw response; // of a proxy, while the server is away
   } catch {
-    if (options.alone) later(() => { due.add(selectors); refresh(); });
+    if (options.alone || options.chosen) later(() => { due.add(selectors); refresh(); });
     return toast(options.alone ? "No connection." : "No connection. Nothing is lost: try again.");
   }
   const at = new URL(response.url), here = location.pathname;

@@ -329,6 +329,7 @@ async def test_a_fault_is_told_at_its_field_once_that_was_left_or_publishing_was
     await expect(told).to_have_count(4)
     await builder.chooses("What", "question: What do you need?", way)
     await expect(told).to_have_count(3)
+    await expect(page.locator("#refusal")).to_have_count(0)  # it was of what was there then
     visit.complaints = [one for one in visit.complaints if "422" not in one]
 
 

@@ -62,6 +62,7 @@ async function take(turn, url, options, selectors, push) {
 async function swap(parts, next, options) {
   const change = () => {
     const focused = heldFocus(), scrolled = heldPlaces();
+    if (!options.alone) for (const old of document.querySelectorAll("#word, #refusal")) if (!next.getElementById(old.id)) old.remove();
     for (const [old, fresh] of parts) {
       if (!old || !fresh || "held" in old.dataset) continue;
       options.alone || options.chosen ? merge(old, fresh) : old.replaceWith(document.adoptNode(fresh));

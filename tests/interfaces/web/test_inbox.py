@@ -152,6 +152,7 @@ async def test_ten_thousand_tags_are_refused_and_nothing_is_kept(agent, waiting)
     await agent.open(f"/inbox?c={waiting}")
     page = await agent.fill(f"/inbox/{waiting}/tag", 422, add=pasted[:3000])
     assert "A tag has at most 40 characters, a conversation at most 20 tags." in page
+    assert 'value="tag 0,tag 1,' in page  # what was typed is corrected, not typed anew
     assert await db.value("SELECT tags FROM conversation WHERE id = $1", waiting) == ["urgent"]
     assert "Remove the tag urgent" not in await agent.fill(f"/inbox/{waiting}/untag", remove="urgent")
 
@@ -195,7 +196,8 @@ async def test_it_is_assigned_to_a_colleague_or_snoozed(agent, admin, viewer, wa
             await agent.fill(f"/inbox/{waiting}/assign", 422, to=user, held_by=ids["ada@example.org"])
     await agent.fill(f"/inbox/{waiting}/snooze", 409, **{"for": "hour"})
     await admin.open(f"/inbox?c={waiting}")
-    await admin.fill(f"/inbox/{waiting}/snooze", 422, **{"for": "at", "at": "2020-01-01T10:00"})
+    page = await admin.fill(f"/inbox/{waiting}/snooze", 422, **{"for": "at", "at": "2020-01-01T10:00"})
+    assert '<details class="sure" id="snooze" open>' in page
     assert "Snoozed: it comes back" in await admin.fill(f"/inbox/{waiting}/snooze", **{"for": "hour"})
     assert "Snoozed: it comes back" not in await admin.fill(f"/inbox/{waiting}/wake")
 

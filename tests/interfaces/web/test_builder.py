@@ -13,6 +13,7 @@ from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.nodes import MAX_NODES
 from leadwire.domain.bots.flow.parse import read
 from leadwire.infrastructure import db, preconditions
+from leadwire.interfaces.web import step_labels
 from tests.domain.bots.flows import PRIVACY
 
 ODD = [
@@ -231,6 +232,17 @@ async def test_what_has_a_list_is_chosen_from_it(admin, workspace, greeter):
     assert '<option value="UTC" selected>' in page
     assert '<option value="Europe/Berlin">' in page
     assert 'name="title"' not in page, "the heading is on the screen Look"
+
+
+def test_what_one_kind_of_answer_has_is_not_asked_of_another():
+    """Every question offered four fields that its kind of answer refuses. One that is set is shown, to be emptied."""
+    ask = fields.of("ask")
+    limits = {"options", "min", "max", "earliest", "latest"}
+    has = {"text": {"options"}, "email": set(), "number": {"min", "max"}, "date": {"earliest", "latest"}}
+    for answer, own in has.items():
+        for step in ({"input": answer}, {"input": answer, "min": 3}):
+            at_once, more = step_labels.parts(ask, step, "ask")
+            assert {field.name for field in (*at_once, *more)} & limits == own | (step.keys() & limits)
 
 
 async def test_a_step_from_the_list_is_put_after_the_last_one_that_leads_nowhere_yet(admin, workspace, greeter):

@@ -76,8 +76,9 @@ def one(field: Field) -> str:
 
 
 def parts(members: Sequence[Field], values: Step, inside: str) -> tuple[list[Field], list[Field]]:
-    """The fields to show at once, and those under More. Answers to choose from are for a text or a choice."""
-    hidden = {"options"} if values.get("input", "text") not in ("text", "choice") else set()
+    """The fields to show at once, and those under More. What is for other kinds of answers is shown where it is set."""
+    answer = values.get("input", "text")
+    hidden = {name for name, kinds in _WORDS["only"].items() if answer not in kinds} - values.keys()
     hidden |= {name.partition(".")[2] for name in _WORDS["elsewhere"] if name.startswith(f"{inside}.")}
     named = {field.name for field in members if field.name in _WORDS["at_once"] or field.required}
     at_once = {name for name in named if f"{inside}.{name}" not in _WORDS["seldom"]} - hidden

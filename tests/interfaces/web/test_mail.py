@@ -164,7 +164,7 @@ async def test_without_mail_nothing_offers_it(admin, stranger):
 
 
 async def test_an_invitation_is_mailed_and_not_shown_to_who_sends_it(admin, mailing):
-    await admin.open("/team")
+    assert "Send invitation</button>" in await admin.open("/team")
     page = await admin.fill("/team", 201, email="New@example.org", role="agent")
     assert "on its way" in page
     recipient, values = await only("invitation")

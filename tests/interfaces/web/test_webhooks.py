@@ -83,6 +83,8 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
 
     page = await admin.open("/deliveries?stage=dead&outcome=http_5xx")
     assert "<b>1</b> delivery matches" in page
+    assert "required> Make 1 request</label>" in page
+    assert '<option value="http_5xx" selected>HTTP 5xx</option>' in page
     await admin.fill("/deliveries/redrive", 422, stage="dead", per_second="10")
     receiver.answer = 204
     page = await admin.fill("/deliveries/redrive", stage="dead", per_second="10", sure="yes", outcome="http_5xx")

@@ -33,9 +33,13 @@ async def test_from_nothing_to_a_published_bot(admin, workspace, greeter):
     page = await admin.open(f"/bots/{greeter}")
     assert "Not published" in page
     assert '<svg id="flow"' in page
-    page = await admin.fill(f"/bots/{greeter}/draft", source=library.text("lead-qualification"), publish="1")
-    assert "new conversations run version 1" in page
-    assert (await reads.detail(workspace, greeter)).published_version == 1
+    text = library.text("lead-qualification")
+    page = await admin.fill(f"/bots/{greeter}/draft", source=text, publish="1")
+    assert "new conversations run version 1. No website may show it yet: name yours under Website, Install." in page
+    await admin.fill(f"/bots/{greeter}/install", origins="https://www.example.com")
+    page = await admin.fill(f"/bots/{greeter}/draft", source=f"{text}\n# The same, once more\n", publish="1")
+    assert "new conversations run version 2.</p>" in page
+    assert (await reads.detail(workspace, greeter)).published_version == 2
 
 
 async def test_faults_are_told_with_their_lines_and_the_text_stays(admin, workspace, greeter):

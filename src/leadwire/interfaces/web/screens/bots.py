@@ -169,11 +169,12 @@ async def saver(context: PageContext, bot: BotDetail) -> str:
 
 async def publish(context: PageContext, bot_id: str, draft: str) -> str:
     """Publish the draft, which is usable, and note it as the change's entry in the audit log. Return what to say."""
-    before = (await reads.detail(context.workspace, bot_id)).published_version or "none"
-    note = context.form.text("note")
-    version = await changes.publish(context.workspace, bot_id, draft, context.me.user_id, note)
-    context.entry.action, context.entry.detail = "bot.published", f"version: {before} -> {version}"
-    return f"Published: new conversations run version {version}."
+    bot = await reads.detail(context.workspace, bot_id)
+    version = await changes.publish(context.workspace, bot_id, draft, context.me.user_id, context.form.text("note"))
+    context.entry.action = "bot.published"
+    context.entry.detail = f"version: {bot.published_version or 'none'} -> {version}"
+    onward = "" if bot.allowed_origins else " No website may show it yet: name yours under Website, Install."
+    return f"Published: new conversations run version {version}.{onward}"
 
 
 def _lines(source: str, flaws: list[FlowError]) -> list[tuple[FlowError, str]]:

@@ -118,3 +118,22 @@ async def test_a_standby_that_lacks_the_last_seconds_says_so(workspace, bot, ser
         assert known in ledger.stdout
         (epoch,) = json.loads((await asyncio.to_thread(run, "ledger", "--json", **where)).stdout)["epochs"]
         assert epoch["last_event"] == known
+
+
+async def test_a_dump_that_is_restored_where_a_standby_was_promoted_keeps_its_events(workspace, bot, servers, tmp_path):
+    await epochs.note()
+    async with standby(servers, settings.get().data_dir) as following:
+        await following.cut_off()
+        await person(workspace, bot)
+        await settled()
+        old, last = await read_to_the_end(workspace)
+        dump = str(tmp_path / "leadwire.dump")
+        await tool("pg_dump", "--format=custom", "--file", dump, servers.database_url)
+        await following.promote()
+        where = standby_url(following).replace("/leadwire?", "/restored?")
+        await tool("createdb", "--maintenance-db", standby_url(following), "restored")
+        await tool("pg_restore", "--exit-on-error", "--single-transaction", "--dbname", where, dump)
+        async with moved_to(where):
+            assert (await read_to_the_end(workspace))[0] == old
+            (began,) = await epochs.begun()
+            assert began.last_event == last

@@ -2,19 +2,22 @@
 (SELECT concat_ws('-', system_identifier, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8),
     'event'::regclass::oid) FROM pg_control_system())
 
--- noted: whether this server is the latest one that was noted
-SELECT server = {server} FROM epoch ORDER BY first_position DESC LIMIT 1
+-- {latest}: the server that was noted last
+(SELECT server FROM epoch ORDER BY first_position DESC LIMIT 1)
+
+-- noted: whether this server is that one
+SELECT {server} = {latest}
 
 -- begin: begin an epoch, unless somebody else has
 -- A process that was running may have recorded events on a standby that was promoted before it is noted: those are no
--- part of what it had. One that had replayed nothing had what was there when it started. On its first timeline a server
--- was no standby.
+-- part of what it had. One that had replayed nothing had what was there when it started. What differs in more than its
+-- timeline is a dump that was restored, with all that is there.
 INSERT INTO epoch (first_position, server, last_event)
 SELECT nextval('outbox_position'), {server},
-    (SELECT max(id) FROM event WHERE recorded_at <= coalesce(pg_last_xact_replay_timestamp(),
-        CASE WHEN pg_walfile_name(pg_current_wal_insert_lsn()) LIKE '00000001%' THEN 'infinity'
-        ELSE pg_postmaster_start_time() END))
-WHERE {server} IS DISTINCT FROM (SELECT server FROM epoch ORDER BY first_position DESC LIMIT 1)
+    (SELECT max(id) FROM event WHERE recorded_at <= CASE
+        WHEN regexp_replace({server}, '-.*-', '-') = regexp_replace({latest}, '-.*-', '-')
+        THEN coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time()) ELSE 'infinity' END)
+WHERE {server} IS DISTINCT FROM {latest}
 RETURNING last_event, EXISTS (SELECT 1 FROM epoch) AS followed
 
 -- begun

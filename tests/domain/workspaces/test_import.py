@@ -1,7 +1,9 @@
 """An export makes the same workspace again: with its ids, without secrets, and whatever interrupts it."""
 
 import json
+import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.accounts.domains import changes as domain_changes
 from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.bots import changes as bots
+from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.domain.workspaces import changes, export, import_file
@@ -22,6 +25,9 @@ from tests import jobs, make
 from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import published
 from tests.interfaces.web.conftest import signed_in
+
+COUNTS = """
+SELECT (SELECT count(*) FROM workspace), (SELECT count(*) FROM lead), (SELECT count(*) FROM event WHERE body <> '')"""
 
 
 @pytest.fixture
@@ -128,6 +134,34 @@ async def test_no_file_proves_a_domain(workspace, tmp_path, resolver):
     assert (await domain_changes.check(workspace, after.id, "x")).fault == "other_value"
 
 
+@pytest.mark.parametrize("meanwhile", ["imported", "deleted"])
+async def test_what_happened_to_it_meanwhile_stays(exported, workspace, meanwhile):
+    """Whoever began it has lost the terminal, and runs it again, or deletes the workspace; the first one goes on."""
+    with exported.open("rb") as file:
+        await import_file._begin(exported, file)
+        if meanwhile == "imported":
+            await import_file.read(exported)
+            await erasure.erase_lead(workspace, await db.value("SELECT min(id) FROM lead"))
+        else:
+            await changes.delete(workspace)
+        before = await db.rows(COUNTS)
+        file.seek(0)
+        with pytest.raises(Conflict, match="deleted meanwhile"):
+            await import_file._go_on(file, workspace)
+    assert await db.rows(COUNTS) == before
+
+
+async def test_a_deletion_ends_an_import(exported, workspace):
+    with exported.open("rb") as file:
+        await import_file._begin(exported, file)
+        await workspaces.begin_deletion(workspace)
+        file.seek(0)
+        with pytest.raises(Conflict, match="deleted meanwhile"):
+            await import_file._go_on(file, workspace)
+    await changes.delete(workspace)
+    assert await reads.workspace_list() == []
+
+
 @pytest.mark.parametrize(("kind", "field"), [
     ("faq_entry", "bot_id"), ("bot_version", "bot_id"), ("lead", "bot_id"), ("conversation", "id"),
     ("conversation", "assigned_to"), ("consent", "lead_id"), ("event", "id"), ("event", "endpoint_id"),
@@ -216,12 +250,16 @@ async def test_people_have_the_login_that_has_verified_their_address_here(export
 
 async def test_what_cannot_be_imported_is_refused_before_anything_is_written(exported, workspace, tmp_path):
     (tmp_path / "cut.ndjson").write_bytes(exported.read_bytes().rpartition(b'{"kind":"end"')[0])
+    os.write((ends := os.pipe())[1], b"{}")
     for path, error, said in (
         (tmp_path / "cut.ndjson", Invalid, "no whole export"),
         (tmp_path / "nowhere", OperatorError, "No such file"),
+        (Path(f"/dev/fd/{ends[0]}"), OperatorError, "it is no file"),
     ):
         with pytest.raises(error, match=said):
             await import_file.read(path)
+    for end in ends:
+        os.close(end)
     assert await reads.workspace_list() == []
     await import_file.read(exported)
     with pytest.raises(Conflict, match=f"a workspace {workspace} already"):

@@ -70,6 +70,8 @@ def _open(path: Path) -> IO[bytes]:
 
 async def _begin(path: Path, file: IO[bytes]) -> str:
     """Refuse what cannot be imported, before anything is written. Add the workspace, and return its id."""
+    if not file.seekable():
+        raise OperatorError(f"{path} cannot be read twice, as it has to be: it is no file.")
     file.seek(-min(_LAST, file.seek(0, os.SEEK_END)), os.SEEK_END)
     if not file.read().rpartition(b"\n{")[2].startswith(b'"kind":"end"'):
         raise Invalid(f'{path} is no whole export: its last line has the kind "end".')
@@ -85,14 +87,18 @@ async def _begin(path: Path, file: IO[bytes]) -> str:
 
 
 async def _go_on(file: IO[bytes], workspace: str) -> Counter[str]:
-    """Write what is not there yet, and open the workspace. Return how many rows of each kind there are."""
+    """Write what is not there yet, and open the workspace. Return how many rows of each kind there are. Raise Conflict
+    where another process has opened it meanwhile, or it was deleted.
+    """
     rows: Counter[str] = Counter()
     kinds = {kind.name: kind for kind in export.kinds()}
     for kind, lines in itertools.groupby(_lines(file), operator.itemgetter("kind")):
         while page := [line["data"] for line in itertools.islice(lines, _PAGE)]:
             rows[kind] += len(page)
             if kind != export.END and declaration(kinds[kind].table).imported:
-                await _write(kinds[kind], page, workspace)
+                async with db.transaction():
+                    await workspaces.go_on_importing(workspace)
+                    await _write(kinds[kind], page, workspace)
     await workspaces.finish_import(workspace)
     return rows
 
@@ -102,19 +108,18 @@ def _lines(file: IO[bytes]) -> Iterator[Line]:
 
 
 async def _write(kind: Any, page: Sequence[Line], workspace: str) -> None:
-    """Write rows with those that belong to them, unless they are there. PostgreSQL reads them as JSON."""
+    """Write rows with those that belong to them, unless they are there, in the open transaction."""
     parts: dict[Any, list[Line]] = {part: [] for part in kind.parts}
     for data in page:
         for part, rows in parts.items():
             rows += [row | {part.key: data["id"]} for row in data.pop(part.name)]
     texts = {text for rows in (page, *parts.values()) for row in rows for text in row.values() if isinstance(text, str)}
-    async with db.transaction():
-        named = [text for text in texts if "_" in text and len(text) <= _LONGEST_ID]
-        if other := await _elsewhere().value(ids=named, workspace=workspace):
-            raise Invalid(f"The file names {other}, which is another workspace's.")
-        await _insert(kind.table, page, workspace)
-        for part, rows in parts.items():
-            await _insert(part.table, rows, workspace)
+    named = [text for text in texts if "_" in text and len(text) <= _LONGEST_ID]
+    if other := await _elsewhere().value(ids=named, workspace=workspace):
+        raise Invalid(f"The file names {other}, which is another workspace's.")
+    await _insert(kind.table, page, workspace)
+    for part, rows in parts.items():
+        await _insert(part.table, rows, workspace)
 
 
 @derived

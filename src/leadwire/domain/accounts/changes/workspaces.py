@@ -89,15 +89,14 @@ async def clear_networks(workspace: str) -> None:
 
 
 async def begin_deletion(workspace: str) -> None:
-    """Suspend a workspace for good. Begun before, nothing changes. Raise NotFound; Conflict for one that comes here."""
+    """Suspend a workspace for good, and end its import. Raise NotFound; Conflict for one that comes here."""
     async with db.transaction():
         row = await reads.locked(workspace)
-        if row["deletion_began_at"]:
-            return
-        if row["move_id"]:
+        if row["move_id"] and not row["deletion_began_at"]:
             raise Conflict(_MOVING)
         await _BEGIN_DELETION.rows(workspace=workspace, at=clock.now())
-        await audit.record(None, "operator", audit.Entry("workspace.deletion_began", workspace, row["name"]))
+        if not row["deletion_began_at"]:
+            await audit.record(None, "operator", audit.Entry("workspace.deletion_began", workspace, row["name"]))
 
 
 async def begin_import(workspace: str) -> None:
@@ -110,9 +109,16 @@ async def begin_import(workspace: str) -> None:
         await audit.record(workspace, "operator", audit.Entry("workspace.import_began", workspace, began))
 
 
+async def go_on_importing(workspace: str) -> None:
+    """See that the import still goes on, and hold it until the open transaction ends. Raise Conflict."""
+    refusal = Conflict(f"{workspace} was imported by another process, or deleted meanwhile.")
+    await _BEGIN_IMPORT.one(refusal, workspace=workspace)
+
+
 async def finish_import(workspace: str) -> None:
-    """Open a workspace that was imported."""
+    """Open a workspace that was imported. Raise Conflict."""
     async with db.transaction():
+        await go_on_importing(workspace)
         await Workspace.update({Workspace.suspended_at: None, Workspace.deletion_began_at: None}).where(
             Workspace.id == workspace
         )

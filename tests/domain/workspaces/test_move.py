@@ -26,6 +26,7 @@ from leadwire.infrastructure.jobs import Offer
 from tests import asgi, jobs, make
 from tests import rows as every_table
 from tests.domain.bots.conftest import published
+from tests.domain.test_order_of_rows import restored
 from tests.flows.commands import run, settings_on
 from tests.waiting import eventually
 
@@ -96,6 +97,17 @@ async def test_it_has_the_same_rows(worked, pair):
         assert [(one.id, one.state) for one in await reads.workspace_list()] == [(worked, "active")]
         await jobs.run("audit.chain")
         assert (await audit_log.verify(worked)).fault is None
+
+
+async def test_what_a_restore_brought_stays_first_in_the_feed(workspace, bot, pair):
+    first, second = pair
+    async with restored():
+        await make.somebody(workspace, bot)
+    await make.somebody(workspace, bot)
+    order = [event.id for event in (await events.feed(workspace)).events]
+    async with second.inside():
+        await move.move(workspace, first.url, first.keys)
+        assert [event.id for event in (await events.feed(workspace)).events] == order
 
 
 async def test_it_has_a_row_of_each_table(pair):

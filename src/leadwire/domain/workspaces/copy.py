@@ -28,10 +28,14 @@ from leadwire.infrastructure.secret_box import SecretBox
 
 _PAGE: Final = 500  # rows
 _END: Final = 2**64 - 1  # no transaction comes after it
+# What was recorded before the present epoch, perhaps on a server that had counted more transactions, is complete.
+_XACT: Final = "CASE WHEN {0}.position < (SELECT max(first_position) FROM epoch) THEN '0'::xid8 ELSE {0}.xact END"
+_OF_EVENTS: Final = _XACT.format("t")
+_FEED: Final = "(SELECT max(first_position) FROM epoch WHERE first_position <= t.position) NULLS FIRST, xact, position"
 
 
 class _Table(NamedTuple):
-    """A table, the clauses that find the rows of a workspace (`t`), and the transaction that orders their events."""
+    """A table, the clauses that find the rows of a workspace (`t`), and the transaction that recorded their events."""
 
     name: str
     said: Declared
@@ -49,10 +53,10 @@ def _table(table: type[Table], every: Sequence[type[Table]]) -> _Table:
     name, said = declared.name(table), declaration(table)
     if said.of == "workspace" or said.rows:
         rows = said.rows or "t.workspace_id = $1"
-        return _Table(name, said, f"FROM {name} t WHERE {rows}", "t.xact" if declared.has(table, "xact") else "")
+        return _Table(name, said, f"FROM {name} t WHERE {rows}", _OF_EVENTS if declared.has(table, "xact") else "")
     of = next(one for one in every if declared.name(one) == said.of)
     rows = f"FROM {name} t JOIN {said.of} p ON p.id = t.{declared.belongs_by(said)} WHERE p.workspace_id = $1"
-    return _Table(name, said, rows, "p.xact" if declared.has(of, "xact") else "")
+    return _Table(name, said, rows, _XACT.format("p") if declared.has(of, "xact") else "")
 
 
 _COLUMNS, _SETTLED = named(__file__, "columns settled")
@@ -127,8 +131,8 @@ class Copy:
     async def _add(self, table: _Table, rows: str) -> None:
         """Copy rows; a page is a transaction here."""
         order = ""
-        if table.xact == "t.xact":
-            order = "ORDER BY t.xact, t.position"
+        if table.xact == _OF_EVENTS:
+            order = f"ORDER BY {_FEED}"
         elif self._since:
             order = "ORDER BY age(t.xmin) DESC"  # what two rows had in turn, the first lets go of before
         async for page in self._other.pages(f"SELECT row_to_json(t) {rows} {order}", self._workspace, size=_PAGE):

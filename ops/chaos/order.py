@@ -21,31 +21,29 @@ class _Run(NamedTuple):
     last: int
 
 
-def misordered(made: Sequence[Made]) -> int:
-    """Count POSTs that came before the end of what comes first in their order. `made` is without repetitions."""
+def overtaken(made: Sequence[Made]) -> list[tuple[Made, Made]]:
+    """Return POSTs that came before the end of what comes first in their order, each behind the one that was to come
+    before it. `made` is without repetitions.
+    """
     by_subject: defaultdict[tuple[str, str], list[Made]] = defaultdict(list)
     for one in made:
         if one.post.number is not None:
             by_subject[one.post.endpoint, one.post.subject].append(one)
-    return sum(map(_overtaken, by_subject.values()))
+    return [pair for subject in by_subject.values() for pair in _overtaken(subject)]
 
 
-def _overtaken(made: Sequence[Made]) -> int:
+def _overtaken(made: Sequence[Made]) -> Iterable[tuple[Made, Made]]:
     places: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for place, one in enumerate(made):
         places[one.post.number or 0, one.generation].append(place)
     runs = [_Run(*key, found[0], found[-1]) for key, found in places.items()]
-    return sum(
-        earlier.number < later.number and _between(earlier, later, places[later.number, later.generation])
-        for earlier in runs
-        for later in runs
-    )
-
-
-def _between(earlier: _Run, later: _Run, places: Sequence[int]) -> bool:
-    """Whether a POST of the later one came amid the earlier one's, or before what was the first sending of both."""
-    amid = any(earlier.first < place < earlier.last for place in places)
-    return amid or (earlier.generation == later.generation == 1 and later.first < earlier.first)
+    for earlier in runs:
+        for later in (run for run in runs if earlier.number < run.number):
+            amid = [place for place in places[later[:2]] if earlier.first < place < earlier.last]
+            if amid:
+                yield made[earlier.last], made[amid[0]]
+            elif earlier.generation == later.generation == 1 and later.first < earlier.first:
+                yield made[earlier.first], made[later.first]
 
 
 def out_of_order(posts: Iterable[Post]) -> int:

@@ -44,6 +44,7 @@ def _lines(card: Scorecard) -> list[str]:
         f"body not the same twice {card.altered:8}",
         f"out of order            {card.out_of_order:8}  (per lead, everywhere; promised to one endpoint only)",
         f"out of promised order   {card.misordered:8}",
+        *(f"    {_made(later)}, before {_made(first)}" for first, later in card.overtaken),
         f"numbers wrong           {card.misnumbered:8}",
         f"retries too early       {len(card.early):8}  (attempts with one number {card.twice})",
         f"sent to erased people   {len(card.sent_to_erased):8}",
@@ -71,7 +72,7 @@ def _lines(card: Scorecard) -> list[str]:
 
 def _made(made: Made) -> str:
     post, attempt = made.post, made.attempt
-    told = f"{post.endpoint}/{post.event_id} attempt {post.attempt} by {post.sender} {_time(post.at)}"
+    told = f"{post.endpoint}/{post.event_id} attempt {made.generation}.{post.attempt} by {post.sender} {_time(post.at)}"
     recorded = f"{attempt.outcome}, begun {_time(attempt.at)}, {attempt.took:.1f} s" if attempt else "not recorded"
     return f"{told} -> {post.answer} after {post.held:.1f} s ({recorded})"
 

@@ -78,6 +78,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     unfinished: int
     out_of_order: int
     misordered: int
+    overtaken: Sequence[tuple[Made, Made]]  # each POST that came too early behind the one that was to come before it
     misnumbered: int
     early: Sequence[tuple[Attempted, Attempted]]
     twice: int
@@ -117,6 +118,7 @@ def judge(seen: Evidence) -> Scorecard:
     duplicates = Counter(fault.kind if fault else "unexplained" for *_, fault in causes)
     needless = {id(one.post) for _, one, _ in causes}
     ordered = [one for one in made if one.post.endpoint in ORDERED and one.post.event_id not in seen.aside]
+    overtaken = order.overtaken([one for one in ordered if id(one.post) not in needless])
     bodies: defaultdict[str, set[int]] = defaultdict(set)
     for post in seen.posts:
         bodies[post.event_id].add(post.digest)
@@ -141,8 +143,8 @@ def judge(seen: Evidence) -> Scorecard:
         wrong_state=_wrong_state(seen),
         unfinished=seen.unfinished,
         out_of_order=order.out_of_order(seen.posts),
-        misordered=order.misordered([one for one in ordered if id(one.post) not in needless])
-        + order.out_of_order([one.post for one in ordered if one.post.at > seen.replayed]),
+        misordered=len(overtaken) + order.out_of_order([one.post for one in ordered if one.post.at > seen.replayed]),
+        overtaken=overtaken,
         misnumbered=order.misnumbered([post for post in seen.posts if post.endpoint in NUMBERED], seen.ends),
         early=customers.early(seen.attempts, seen.schedule, seen.acts),
         twice=customers.twice(seen.attempts),

@@ -143,10 +143,10 @@ def test_a_duplicate_is_proven_by_its_two_posts_and_the_fault():
 def test_the_report_tells_what_the_database_has_of_a_repetition():
     again = post(EVENTS[0], 9, held=0.7)
     card = seen(again, attempts=[Attempted("healthy", "evt_1", 1, 1, True, 108.9, 2.1, "timeout")])
-    (told,) = [line for line in lines({"chaos": card}) if "attempt 1 by deliver-1" in line]
+    (told,) = [line for line in lines({"chaos": card}) if "attempt 1.1 by deliver-1" in line]
     assert told.endswith(
         "1970-01-01T00:01:49.000Z -> 204 after 0.7 s (timeout, begun 1970-01-01T00:01:48.900Z, 2.1 s), after "
-        "healthy/evt_1 attempt 1 by deliver-1 1970-01-01T00:01:40.500Z -> 204 after 0.0 s (not recorded)"
+        "healthy/evt_1 attempt 1.1 by deliver-1 1970-01-01T00:01:40.500Z -> 204 after 0.0 s (not recorded)"
     )
 
 

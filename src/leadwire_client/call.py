@@ -31,6 +31,11 @@ class Call(Struct, Generic[T], frozen=True, kw_only=True):
     once: bool = False
     """Whether to send it again would do it again."""
 
+    @property
+    def waits(self) -> float:
+        """Seconds that the server was asked to wait before it answers."""
+        return float(self.params.get("wait", 0))
+
     def request(self) -> dict[str, Any]:
         """The arguments for httpx."""
         options = {"params": self.params, "headers": self.headers, "content": self.content}

@@ -33,7 +33,7 @@ class Connection(Struct, frozen=True):
         """Send `call`, again where that may help (with `endless`, for ever), and return its result."""
         attempts = Attempts(self.retry, endless=endless, once=call.once)
         while True:
-            outcome = self._send(call, attempts.timeout(self.timeout))
+            outcome = self._send(call, attempts.timeout(self.timeout, call.waits))
             if (wait := attempts.wait_after(outcome)) is None:
                 return call.result(outcome)
             time.sleep(wait)
@@ -67,7 +67,7 @@ class Connection(Struct, frozen=True):
                 raise lines.refused(outcome)
             time.sleep(wait)
 
-    def _send(self, call: Call[T], timeout: float) -> httpx.Response | httpx.RequestError:
+    def _send(self, call: Call[T], timeout: httpx.Timeout) -> httpx.Response | httpx.RequestError:
         try:
             return self.http.request(timeout=timeout, **call.request())
         except httpx.RequestError as error:
@@ -85,7 +85,7 @@ class AsyncConnection(Struct, frozen=True):
         """Send `call`, again where that may help (with `endless`, for ever), and return its result."""
         attempts = Attempts(self.retry, endless=endless, once=call.once)
         while True:
-            outcome = await self._send(call, attempts.timeout(self.timeout))
+            outcome = await self._send(call, attempts.timeout(self.timeout, call.waits))
             if (wait := attempts.wait_after(outcome)) is None:
                 return call.result(outcome)
             await asyncio.sleep(wait)
@@ -121,7 +121,7 @@ class AsyncConnection(Struct, frozen=True):
                 raise lines.refused(outcome)
             await asyncio.sleep(wait)
 
-    async def _send(self, call: Call[T], timeout: float) -> httpx.Response | httpx.RequestError:  # noqa: ASYNC109
+    async def _send(self, call: Call[T], timeout: httpx.Timeout) -> httpx.Response | httpx.RequestError:  # noqa: ASYNC109
         try:
             return await self.http.request(timeout=timeout, **call.request())
         except httpx.RequestError as error:

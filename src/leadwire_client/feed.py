@@ -10,7 +10,7 @@ from leadwire_client.call import Call, params, path_to, single
 from leadwire_client.connection import C, Resource, method
 from leadwire_client.events import Event, Told, event_of
 from leadwire_client.http_client import httpx
-from leadwire_client.retry import poll_seconds
+from leadwire_client.retry import POLL
 from leadwire_client.types import Page
 from leadwire_client.walk import Walk
 
@@ -40,9 +40,8 @@ class Events(Resource[C]):
         """One page, oldest first. Raises Invalid.
 
         `cursor` is "first", the id of an event, a time, or `next_cursor` of the page before; `types` names kinds, with
-        a comma between them. `wait` waits so many seconds for the first event, 30 at most, and less than the client's
-        `timeout`. `total` and `page` say nothing here. Where `held_back_since` is set, some events are
-        not shown yet.
+        a comma between them. `wait` waits so many seconds for the first event, 30 at most. `total` and `page` say
+        nothing here. Where `held_back_since` is set, some events are not shown yet.
         """
         return _page(limit=limit, cursor=cursor, types=types, wait=wait)
 
@@ -59,8 +58,7 @@ class Events(Resource[C]):
         the code `expired_cursor` where events that you have not had are no longer kept. While Leadwire is away, it
         waits and goes on where it was (see `Retry`); any other 4xx ends it.
         """
-        wait = poll_seconds(self.connection.timeout) if follow else None
-        return Walk(_page, {"types": types, "wait": wait}, cursor=cursor, follow=follow)
+        return Walk(_page, {"types": types, "wait": POLL if follow else None}, cursor=cursor, follow=follow)
 
 
 def _page(**query: Any) -> Call[Page[Event]]:

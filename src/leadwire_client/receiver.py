@@ -21,7 +21,7 @@ from leadwire_client.connection import AsyncClosing, AsyncConnection, C, Closing
 from leadwire_client.errors import RateLimited, Unavailable, Unreachable, Unreadable
 from leadwire_client.events import Event
 from leadwire_client.http_client import httpx
-from leadwire_client.retry import Retry, poll_seconds
+from leadwire_client.retry import POLL, Retry
 from leadwire_client.verify import authentic, verify
 
 _JSON: Final = {"Content-Type": "application/json"}
@@ -203,7 +203,7 @@ class AsyncReceiver(Requests[AsyncConnection], AsyncClosing):
         Those whose time is over are skipped. While Leadwire is away, it waits and goes on (see `Retry`). Raises any
         other ApiError, and InvalidSignature.
         """
-        call = _fetch(limit, poll_seconds(self.connection.timeout))
+        call = _fetch(limit, POLL)
         while True:
             batch = await self.connection.run(call, endless=True)
             over = time.monotonic() + batch.seconds

@@ -18,7 +18,9 @@ from leadwire_client.http_client import httpx
 
 _STATUSES: Final = (429, 502, 503, 504)
 _NEVER: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)  # our own fault: the same again next time
-_LONGEST_POLL: Final = 20  # seconds
+
+POLL: Final = 20
+"""Seconds that a request of what goes on without end waits for news."""
 
 _log = logging.getLogger("leadwire_client")
 
@@ -58,9 +60,12 @@ class Attempts:
         self._end = math.inf if endless else clock() + retry.deadline
         self._made = 0
 
-    def timeout(self, longest: float) -> float:
-        """Seconds that the next attempt may take for each of connecting, writing and reading."""
-        return max(0.001, min(longest, self._end - self._clock()))
+    def timeout(self, longest: float, waits: float = 0.0) -> httpx.Timeout:
+        """Seconds that the next attempt may take for each of connecting, writing and reading; for reading so many more
+        as the server `waits`, because it was asked to.
+        """
+        left = max(0.001, self._end - self._clock())
+        return httpx.Timeout(min(longest, left), read=min(longest + waits, left))
 
     def wait_after(self, outcome: httpx.Response | httpx.RequestError) -> float | None:
         """Seconds to wait before the next attempt; None when this outcome is the last."""
@@ -91,11 +96,6 @@ class Attempts:
     def _backoff(self) -> float:
         grown = min(self._retry.longest_wait, self._retry.first_wait * 2 ** min(self._made - 1, 30))
         return random.uniform(grown / 2, grown)  # noqa: S311 - no secret
-
-
-def poll_seconds(timeout: float) -> int:
-    """Seconds that a request may wait for news, under the client's timeout."""
-    return max(1, min(_LONGEST_POLL, int(timeout * 2 / 3)))
 
 
 def _is_cut(answer: httpx.Response) -> bool:

@@ -141,20 +141,28 @@ def test_a_line_that_is_no_row_is_unreadable():
         [*client.exports.rows(EXPORT)]
 
 
-@pytest.mark.parametrize(("timeout", "wait"), [(30.0, "20"), (60.0, "20"), (9.0, "6"), (0.5, "1")])
-def test_who_follows_waits_for_less_than_an_answer_may_take(timeout, wait):
-    asked = []
+@pytest.mark.parametrize(
+    ("ask", "read"),
+    [
+        (lambda client: client.events.page(wait=30), 31.0),
+        (lambda client: next(client.events.list(follow=True)), 21.0),
+        (lambda client: client.events.page(), 1.0),
+    ],
+    ids=["a page", "follow", "at once"],
+)
+def test_an_answer_may_take_as_long_as_it_was_asked_to_wait_and_the_timeout(ask, read):
+    timeouts = []
 
     def answer(request):
-        asked.append(request.url.params["wait"])
+        timeouts.append(request.extensions["timeout"])
         return httpx.Response(500)
 
     transport = httpx.MockTransport(answer)
-    once = Retry(attempts=1)
-    client = Leadwire("lw_1", "http://test", timeout=timeout, transport=transport, retry=once)
+    client = Leadwire("lw_1", "http://test", timeout=1.0, transport=transport, retry=Retry(attempts=1))
     with client, pytest.raises(ApiError):
-        next(client.events.list(follow=True))
-    assert asked == [wait]
+        ask(client)
+    (timeout,) = timeouts
+    assert (timeout["connect"], timeout["read"]) == (1.0, read)
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["broken", "as if whole"])

@@ -75,7 +75,7 @@ def test_neither_the_attempts_nor_the_deadline_are_exceeded(retry, told, took):
     made = 0
     while True:
         assert clock.now < retry.deadline
-        timeout = attempts.timeout(30.0)
+        timeout = attempts.timeout(30.0, 20.0).read
         assert timeout <= max(0.001, retry.deadline - clock.now)
         clock.now += min(took[made], timeout)
         wait = attempts.wait_after(_refusal(503, None if told[made] is None else str(told[made])))
@@ -120,7 +120,7 @@ def test_what_follows_has_no_deadline_and_waits_for_a_minute_at_most():
     for _ in range(1000):
         clock.now += (wait := attempts.wait_after(httpx.ReadTimeout("")))
         assert wait <= 8
-    assert attempts.timeout(30.0) == 30.0
+    assert attempts.timeout(30.0, 20.0) == httpx.Timeout(30.0, read=50.0)
     assert 60 <= attempts.wait_after(_refusal(429, "3600")) <= 60.5
     assert attempts.wait_after(_refusal(500)) is not None
     assert attempts.wait_after(_refusal(410)) is None

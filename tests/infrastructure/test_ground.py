@@ -135,6 +135,10 @@ def test_settings_are_read_from_the_environment():
     [
         ("RETRY_SCHEDULE", "soon"),
         ("RETRY_SCHEDULE", "0"),
+        ("RETRY_SCHEDULE", ","),
+        ("SECRET_KEY", ", ,"),
+        ("ALLOWED_NETWORKS", ","),
+        ("OPERATORS", ","),
         ("ALLOWED_NETWORKS", "10.0.0.0/99"),
         ("RATE_LIMIT", "-1"),
         ("DELIVERY_TIMEOUT", "never"),

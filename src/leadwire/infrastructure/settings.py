@@ -128,7 +128,10 @@ def get() -> Settings:
 
 
 def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    """What stands between commas. Raise ValueError for commas alone, which would count as not given."""
+    if not (parts := tuple(part.strip() for part in text.split(",") if part.strip())):
+        raise ValueError("there is nothing between the commas")
+    return parts
 
 
 def _networks(text: str) -> tuple[Network, ...]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import stat
 from collections import Counter
 
 import pytest
@@ -76,6 +77,11 @@ async def test_that_it_began_is_in_the_log_and_in_the_export(full, tmp_path):
     await export.write(workspace, path := tmp_path / "export.ndjson")
     entries = [line["data"]["action"] for line in read(path) if line["kind"] == "audit_entry"]
     assert entries.count("workspace.exported") == 1
+
+
+async def test_nobody_else_on_the_machine_may_read_it(workspace, tmp_path):
+    await export.write(workspace, path := tmp_path / "export.ndjson")
+    assert stat.filemode(path.stat().st_mode) == "-rw-------"
 
 
 async def test_a_file_that_is_there_is_left_alone(workspace, tmp_path):

@@ -7,7 +7,7 @@ tables have lines, and which columns are left out, each table declares.
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import msgspec
 from piccolo.table import Table
@@ -67,7 +67,7 @@ async def write(workspace: str, path: Path) -> None:
     Raise OperatorError when the file is there already, or cannot be written.
     """
     with _writing(path):
-        file = path.open("xb")
+        file = _new(path)
     with file:
         async with db.transaction():
             await audit.record(workspace, "operator", audit.Entry("workspace.exported", workspace))
@@ -87,6 +87,11 @@ async def lines(workspace: str) -> AsyncIterator[bytes]:
             yield b"".join(_line(kind.name, data) for data in await with_parts(rows, kind.parts))
             after = {column: rows[-1][column] for column in kind.key}
     yield _line(END, {"at": clock.iso(clock.now())})
+
+
+def _new(path: Path) -> IO[bytes]:
+    path.touch(mode=0o600, exist_ok=False)
+    return path.open("wb")
 
 
 def _line(kind: str, data: dict[str, Any]) -> bytes:

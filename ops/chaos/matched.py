@@ -68,8 +68,10 @@ def _of_delivery(posts: Sequence[Post], rows: Sequence[Attempted], last: int) ->
             current = row.generation
             generation = current
         else:  # never recorded: another one repeated it, or it was the last one before the delivery was canceled
-            again = (of_post[later].generation for later in sorted(of_post) if later > place
-                     and of_post[later].number == post.attempt)  # fmt: skip
+            again = (row.generation for later, row in sorted(of_post.items())
+                     if later > place and row.number == post.attempt and not any(
+                         place < at < later and one.generation == row.generation for at, one in of_post.items()
+                     ))  # fmt: skip
             generation = next(again, last if last > newest else current)
         found.append(Made(post, row, generation))
     return found

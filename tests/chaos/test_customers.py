@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from ops.chaos.matched import matched
 from ops.chaos.records import Act, Attempted, Ended, Fault
 
 from tests.chaos.test_verdict import EVENTS, POSTS, post, seen
@@ -138,3 +139,14 @@ def test_a_post_that_nobody_recorded_is_of_the_generation_that_was_recorded_afte
     card = seen(posts=posts, attempts=attempts, faults=[killed])
     assert [(first.post, one.post, fault) for first, one, fault in card.proven] == [(posts[3], posts[4], killed)]
     assert card.unexplained == 0
+
+
+def test_a_post_that_nobody_recorded_is_of_no_generation_that_began_after_it():
+    """The second attempt's worker was killed; what waited was discarded, and sent again by somebody."""
+    attempts = [
+        attempt(1, 100.4),
+        attempt(1, 109.9, generation=2),
+        attempt(2, 112.9, generation=2, outcome="delivered"),
+    ]
+    posts = [post(FIRST, after, attempt=number) for after, number in ((0.5, 1), (2, 2), (10, 1), (13, 2))]
+    assert [one.generation for one in matched(posts, attempts, [ended(generation=2)])] == [1, 1, 2, 2]

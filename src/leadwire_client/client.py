@@ -27,10 +27,9 @@ class _Resources(Generic[C]):
 class Leadwire(_Resources[Connection], Closing):
     """The API. Safe to share between threads; close it, or use it as a context manager.
 
-    `base_url` is the address before `/v1`. `timeout` is in seconds, for each of connecting, writing and
-    reading; an answer that was asked to wait has so much more.
-    `transport` replaces httpx's own, for proxies, certificates and tests.
-    Methods raise ApiError (see `errors`), Unreachable and Unreadable, all of them LeadwireError.
+    `base_url` is the address before `/v1`. `timeout` is in seconds, for each of connecting, writing and reading; an
+    answer that was asked to wait has so much more. `transport` replaces httpx's own, for proxies, certificates and
+    tests. Methods raise ApiError (see `errors`), Unreachable and Unreadable, all of them LeadwireError.
     """
 
     def __init__(

@@ -1,5 +1,8 @@
 """What visitors may type, and no page may run: cross-site scripting, template syntax, and spreadsheets' formulas."""
 
+import html
+import re
+
 SCRIPTS = (
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -21,3 +24,8 @@ def harmless(page: str) -> None:
     for tag in ("<script", "<img src=x", "<svg onload", "onmouseover='alert", "<!--", "10587703", "<blink"):
         assert tag not in body, body[body.index(tag) - 200 : body.index(tag) + 200]
     assert 'href="javascript:' not in body
+
+
+def seen(page: str) -> str:
+    """What the lead's form on this page carries of what it shows."""
+    return html.unescape(re.search(r'name="seen" value="([^"]+)"', page)[1])

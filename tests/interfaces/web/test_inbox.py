@@ -14,6 +14,7 @@ from leadwire.interfaces.web.faces import nickname
 from tests import jobs, make
 from tests.delivery.interleaved import apart
 from tests.domain.bots.conftest import Visitor, live, visitor  # noqa: F401 - fixtures
+from tests.interfaces.web.hostile import seen
 
 
 @pytest.fixture
@@ -119,15 +120,16 @@ async def test_another_workspace_has_another_inbox(agent, waiting):
 async def test_a_lead_is_corrected_beside_the_conversation(agent, visitor, workspace):  # noqa: F811
     await visitor.says("ada@example.com")
     talk = visitor.conversation
-    await agent.open(f"/inbox?c={talk}")
+    first = seen(await agent.open(f"/inbox?c={talk}"))
     kept = {"email": "ada@example.com", "name": "", "phone": "", "company": ""}
-    page = await agent.fill(f"/inbox/{talk}/lead", **kept | {"name": "Ada <b>", "company": "Engines"}, version="1")
+    page = await agent.fill(f"/inbox/{talk}/lead", **kept | {"name": "Ada <b>", "company": "Engines"}, seen=first)
     assert "Ada &lt;b&gt;" in page
     assert "Engines" in page
     assert (await make.kinds())[-1] == "lead.updated"
-    page = await agent.fill(f"/inbox/{talk}/lead", 422, **kept | {"email": "nonsense"}, version="2")
+    page = await agent.fill(f"/inbox/{talk}/lead", 422, **kept | {"email": "nonsense"}, seen=first)
     assert 'value="nonsense"' in page
-    page = await agent.fill(f"/inbox/{talk}/lead", 412, **kept, version="1")  # somebody was quicker
+    page = await agent.fill(f"/inbox/{talk}/lead", 412, **kept | {"name": "Eve"}, seen=first)  # somebody was quicker
+    assert 'name="name" value="Eve"' in page
     assert (await reads.detail(workspace, talk)).lead.name == "Ada <b>"
 
 

@@ -15,7 +15,7 @@ from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import TEXTS, LeadPatch, custom_fields
 from leadwire.infrastructure import db
 from tests import make
-from tests.interfaces.web.hostile import SCRIPTS, harmless
+from tests.interfaces.web.hostile import SCRIPTS, harmless, seen
 
 API = resources.files("leadwire") / "docs" / "api.md"
 FORM = {"name": "Ada", "email": "ada@example.com", "phone": "", "company": "", "score": "0"}
@@ -23,8 +23,7 @@ FORM = {"name": "Ada", "email": "ada@example.com", "phone": "", "company": "", "
 
 async def opened(browser, lead) -> dict[str, str]:
     """The form of the lead's page, as it stands."""
-    page = await browser.open(f"/leads/{lead.id}")
-    return {**FORM, "version": re.search(r'name="version" value="(\d+)"', page)[1]}
+    return {**FORM, "seen": seen(await browser.open(f"/leads/{lead.id}"))}
 
 
 async def kept(workspace, lead):
@@ -97,16 +96,38 @@ async def test_a_custom_field_has_its_name_as_it_is(agent, workspace, bot):
 
 
 async def test_whoever_was_slower_is_told_and_loses_nothing(agent, workspace, bot):
-    lead = await make.lead(workspace, bot, company="Acorn")
-    form = {**await opened(agent, lead), "company": "Beacon"}
-    await changes.update(workspace, lead.id, LeadPatch(company="Cobalt"), unchanged={})
+    lead = await make.lead(workspace, bot, company="Acorn", custom_fields={"stage": "new"})
+    form = {**await opened(agent, lead), "company": "Beacon", "key": ["stage"], "value": ["won"]}
+    await changes.update(workspace, lead.id, LeadPatch(company="Cobalt", custom_fields={"stage": "lost"}), unchanged={})
     page = await agent.fill(f"/leads/{lead.id}", 412, **form)
-    assert "Somebody changed this lead" in page
-    assert 'value="Beacon"' in page
-    assert "Now: Cobalt" in page
-    again = re.search(r'name="version" value="(\d+)"', page)[1]
-    await agent.fill(f"/leads/{lead.id}", **{**form, "version": again})
-    assert (await kept(workspace, lead)).company == "Beacon"
+    assert "Somebody else changed the same field" in page
+    for mine, theirs in (("Beacon", "Cobalt"), ("won", "lost")):
+        assert f'value="{mine}"' in page
+        assert f"Now: {theirs}" in page
+    await agent.fill(f"/leads/{lead.id}", **{**form, "seen": seen(page)})
+    now = await kept(workspace, lead)
+    assert (now.company, custom_fields(now)) == ("Beacon", {"stage": "won"})
+
+
+async def test_what_a_colleague_changed_meanwhile_stays(agent, workspace, bot):
+    """The second save put back everything that the form had shown at first."""
+    lead = await make.lead(workspace, bot, company="Acorn", custom_fields={"stage": "new", "seats": 3, "gone": "x"})
+    form = {**await opened(agent, lead), "name": "Ada Lovelace", "company": "Acorn"}
+    rows = {"key": ["stage", "seats", "gone", "color"], "value": ["won", "3", "x", "red"]}
+    theirs = LeadPatch(company="Cobalt", score=60, custom_fields={"seats": 4, "gone": None, "city": "Bath"})
+    await changes.update(workspace, lead.id, theirs, unchanged={})
+    page = await agent.fill(f"/leads/{lead.id}", 422, **form, **rows | {"key": ["stage", "seats", "gone", "x" * 65]})
+    assert 'name="company" value="Cobalt"' in page
+    assert [value in page for value in ('value="won"', 'value="3"', 'value="Bath"', 'value="gone"')] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert "Saved." in await agent.fill(f"/leads/{lead.id}", **form, **rows)
+    now = await kept(workspace, lead)
+    assert (now.name, now.company, now.score) == ("Ada Lovelace", "Cobalt", 60)
+    assert custom_fields(now) == {"stage": "won", "seats": 4, "city": "Bath", "color": "red"}
 
 
 @pytest.mark.parametrize(
@@ -142,9 +163,9 @@ async def test_a_viewer_sees_and_cannot_change(viewer, workspace, bot):
     lead = await make.lead(workspace, bot, custom_fields={"stage": "won"})
     page = await viewer.open(f"/leads/{lead.id}")
     assert "won" in page
-    assert 'name="version"' not in page
+    assert 'name="seen"' not in page
     assert f'action="/leads/{lead.id}/erase"' not in page
-    await viewer.fill(f"/leads/{lead.id}", 403, **FORM, version="1")
+    await viewer.fill(f"/leads/{lead.id}", 403, **FORM, seen="{}")
     await viewer.fill(f"/leads/{lead.id}/export", 403)
 
 
@@ -168,7 +189,7 @@ async def test_what_visitors_typed_is_text(viewer, agent, workspace, bot, typed)
     await changes.update(workspace, lead.id, LeadPatch(name=typed, custom_fields={typed[:60]: typed}), unchanged={})
     for browser in (viewer, agent):
         harmless(await browser.open(f"/leads/{lead.id}"))
-    harmless(await agent.fill(f"/leads/{lead.id}", 412, **{**FORM, "name": typed, "version": "1"}))
+    harmless(await agent.fill(f"/leads/{lead.id}", 412, **{**FORM, "name": f"{typed}!", "seen": "nonsense"}))
 
 
 async def test_a_person_is_erased_once_their_address_is_typed(admin, workspace, bot):

@@ -19,6 +19,7 @@ from leadwire.infrastructure.jobs import Claimed
 from tests import jobs, make
 from tests.domain.bots.conftest import published
 from tests.interfaces.web.conftest import PASSWORD, signed_in
+from tests.interfaces.web.hostile import seen
 from tests.interfaces.web.test_leads import names
 
 FLOW = """
@@ -145,7 +146,7 @@ async def test_a_text_of_several_lines_is_edited_as_one(agent, workspace, three,
     assert shown in await agent.open(f"/leads/{ada.id}")
     version = (await reads.stored(workspace, ada.id)).version
     sent = "New\r\nsince May"
-    await agent.fill(f"/leads/{ada.id}", version=str(version), key="stage", value=sent)
+    await agent.fill(f"/leads/{ada.id}", seen=seen(await agent.open(f"/leads/{ada.id}")), key="stage", value=sent)
     assert (await reads.stored(workspace, ada.id)).version == version
     await agent.fill(f"/leads/{ada.id}/field", field="stage", was=sent, value=f"{sent}\r\nagain")
     assert await fields_of(workspace, ada) == {"stage": "New\nsince May\nagain"}

@@ -17,7 +17,6 @@ from leadwire.domain.conversations import inbox_reads, pubsub, reads
 from leadwire.domain.conversations.changes import end_and_snooze, seen
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.conversations.schema import MAX_MESSAGES
-from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices import changes as notices
@@ -70,7 +69,8 @@ async def inbox(context: PageContext) -> Values:
         "looking": [person.called for person in people if person.id in lookers],
         "authors": await reads.authors(workspace, chosen) if conversation else {},
         "notes": await reads.notes(workspace, chosen) if conversation else [],
-        "version": (await leads.stored(workspace, lead.id)).version if lead else 0,
+        "correction": (lead_form.draft(context.form, lead) or lead_form.texts_of(lead)) if lead else {},
+        "seen": lead_form.seen(lead) if lead else "",
         "points": await bots.score_of(workspace, lead.id) if lead else [],
         "mailable": lead is not None and lead.email is not None and mail.enabled(),
         "now": clock.now(),
@@ -159,7 +159,7 @@ async def edit_lead(context: PageContext, conversation_id: str) -> None:
     conversation = await reads.detail(context.workspace, conversation_id)
     if conversation.lead is None:
         raise NotFound("This visitor is no lead yet.")
-    await save(context, conversation.lead.id, lead_form.contact(context.form, conversation.lead))
+    await save(context, conversation.lead.id)
 
 
 @action("/inbox/{conversation_id}/new-lead", role="agent", shown_on=inbox, audit="lead.captured")

@@ -14,13 +14,13 @@ from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.bulk_changes import reads as bulk_reads
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, downloads, field_texts, history, reads
-from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead, custom_fields
+from leadwire.domain.leads.schema import Lead, StoredLead, custom_fields
 from leadwire.domain.privacy import erasure
 from leadwire.domain.views import changes as view_changes
 from leadwire.domain.views import reads as saved_views
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import actor, clock
-from leadwire.infrastructure.errors import Invalid, PreconditionFailed
+from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.routes import PageContext, PageResponse, Seen, Values, action, live, screen
@@ -28,10 +28,6 @@ from leadwire.interfaces.web.routes import PageContext, PageResponse, Seen, Valu
 _KEPT: Final = ("bot_id", "score_min", "sort", *(f"{key}{n}" for n in ("", 2, 3) for key in ("field", "test", "value")))
 """What a view keeps. Not what is searched for: that is mostly a person's name, which an erasure would have to find."""
 _ALL: Final = reads.LeadSearch()
-_OVERTAKEN: Final = (
-    "Somebody changed this lead while you were typing. Your values are still in the form, the present ones beside them:"
-    " save again to put yours in their place."
-)
 
 
 @screen("/leads", "leads/list.html")
@@ -167,8 +163,8 @@ async def lead(context: PageContext, lead_id: str) -> Values:
     context.note_read("lead.read", lead.id)
     return {
         "lead": lead,
-        "version": stored.version,
-        "shown": lead_form.values_of(lead),
+        "seen": lead_form.seen(lead),
+        "shown": lead_form.texts_of(lead),
         "draft": lead_form.draft(context.form, lead),
         "points": await bots.score_of(context.workspace, lead.id),
         "consents": await bots.consents_of(context.workspace, lead.id),
@@ -186,20 +182,18 @@ async def lead(context: PageContext, lead_id: str) -> Values:
 
 @action("/leads/{lead_id}", role="agent", shown_on=lead, audit="lead.updated")
 async def edit(context: PageContext, lead_id: str) -> str:
-    """Other values; refused when somebody else was quicker."""
-    before = await reads.stored(context.workspace, lead_id)
-    after = await save(context, lead_id, lead_form.patch(context.form, before.lead))
+    """What was typed; refused when somebody else was quicker with the same field."""
+    before, after = await save(context, lead_id)
     return "Saved." if after.version != before.version else "Nothing was different."
 
 
-async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLead:
-    """Apply a form's patch unless somebody else was quicker. Raises PreconditionFailed, NotFound, Conflict."""
-    version = frozenset({context.form.number("version") or 0})
+async def save(context: PageContext, lead_id: str) -> tuple[StoredLead, StoredLead]:
+    """Apply the form. Return the lead as it was, and is. Raises PreconditionFailed, NotFound, Conflict."""
+    before = await reads.stored(context.workspace, lead_id)
+    patch = lead_form.patch(context.form, before.lead)
     context.entry.subject, context.entry.detail = lead_id, ", ".join(msgspec.to_builtins(patch))
-    try:
-        return await changes.update(context.workspace, lead_id, patch, unchanged={}, if_match=version)
-    except PreconditionFailed as error:
-        raise PreconditionFailed(_OVERTAKEN) from error
+    version = frozenset({before.version})
+    return before, await changes.update(context.workspace, lead_id, patch, unchanged={}, if_match=version)
 
 
 @action("/leads/{lead_id}/erase", shown_on=lead, confirmed=True, audit="lead.erased")

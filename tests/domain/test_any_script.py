@@ -6,6 +6,7 @@ import pytest
 
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.visitors import traces
+from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.views import changes as views
@@ -26,6 +27,9 @@ async def test_what_has_a_name_has_it_in_any_script(workspace, bot, text):
     await views.choose_columns(workspace, user, [text])
     await views.save(workspace, user, text, "", [text])
     await workspaces.create(text)
+    talk = await make.conversation(workspace, bot)
+    await inbox.add_reply(workspace, text, text)
+    await inbox.tag(workspace, talk, text)
     assert filters.path_of(Filter(conditions=[f"company eq {text}"]))
     assert traces.page(f"https://shop.example/?utm_campaign={quote(text)}")[1] == text
     assert text in message(workspace=text)["Subject"]
@@ -46,9 +50,17 @@ async def test_what_turns_or_ends_a_line_is_still_refused(workspace, bot, text):
         views.choose_columns(workspace, user, [text]),
         views.save(workspace, user, text, "", []),
         workspaces.create(text),
+        inbox.add_reply(workspace, text, "Hello"),
     ):
         with pytest.raises(Invalid):
             await refused
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\u202eb", "a\x7fb"])
+async def test_so_it_is_in_a_tag_where_a_new_line_is_a_blank(workspace, bot, text):
+    talk = await make.conversation(workspace, bot)
+    with pytest.raises(Invalid):
+        await inbox.tag(workspace, talk, text)
 
 
 @pytest.mark.parametrize("text", WORDS)

@@ -56,6 +56,14 @@ async def test_what_was_typed_stays_when_something_is_wrong(admin):
     assert "&#34;&gt;&lt;script&gt;alert(1)" in page
 
 
+@pytest.mark.parametrize("name", ["", "x" * 101, "a\u202eb", "a\nb"])
+async def test_a_name_can_be_seen(admin, name):
+    """One that turns the text around it made the audit log and mails read otherwise than they are."""
+    for page, fields in (("/keys", {"scope": ["leads:read"], "life": ""}), ("/bots", {"flow": "lead-qualification"})):
+        await admin.open(page)
+        assert 'id="name-fault"' in await admin.fill(page, 422, name=name, **fields), page
+
+
 async def test_the_password_is_asked_for_before_a_secret(admin):
     await admin.open("/keys")
     await db.rows("UPDATE user_session SET confirmed_at = confirmed_at - interval '11 minutes'")

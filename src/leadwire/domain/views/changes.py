@@ -9,7 +9,7 @@ from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import columns, insert, named
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
-from leadwire.infrastructure.unseen import UNSEEN
+from leadwire.infrastructure.unseen import UNSEEN, is_name
 
 MOST_COLUMNS: Final = 6
 _MOST_VIEWS: Final = 50  # of a person, and of everybody together
@@ -28,8 +28,8 @@ async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> No
 async def save(workspace: str, user_id: str, name: str, query: str, chosen: list[str], *, shared: bool = False) -> str:
     """Save a view for a person, or `shared` for everybody. Return its id. Raise Invalid, Conflict."""
     name = name.strip()
-    if not 1 <= len(name) <= _LONGEST_NAME or UNSEEN.search(name):
-        error = FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters.", "/name")
+    if not is_name(name, _LONGEST_NAME):
+        error = FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters, on one line.", "/name")
         raise Invalid("A view needs a name.", errors=(error,))
     view_id, owner, now = ids.new("view"), None if shared else user_id, clock.now()
     values = {"name": name, "query": query, "columns": _columns(chosen), "created_at": now}

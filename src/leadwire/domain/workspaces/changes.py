@@ -20,7 +20,7 @@ from leadwire.infrastructure.db import declared
 from leadwire.infrastructure.db.declared import derived
 from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import Invalid, Unavailable
-from leadwire.infrastructure.unseen import UNSEEN
+from leadwire.infrastructure.unseen import is_name
 
 Batch = Callable[[str, int], Awaitable[int]]
 """Deletes at most so many rows of a workspace. Returns how many."""
@@ -36,7 +36,7 @@ _INDEXES_ONLY: Final = sql("SELECT set_config('enable_seqscan', 'off', true)")
 async def create(name: str, email: str | None = None) -> tuple[str, str]:
     """Add a workspace. Return its id and the token of its first admin's one-time link. Raise Invalid."""
     name = name.strip()
-    if not 0 < len(name) <= _LONGEST_NAME or UNSEEN.search(name):
+    if not is_name(name, _LONGEST_NAME):
         raise Invalid(f"A workspace needs a name of at most {_LONGEST_NAME} characters.")
     async with db.transaction():
         workspace = await accounts.create_workspace(name)

@@ -7,6 +7,7 @@ from litestar import Request
 from msgspec import Struct
 
 from leadwire.infrastructure.errors import FieldError, Forbidden, Invalid, InvalidParameter, UnsupportedMediaType
+from leadwire.infrastructure.unseen import is_name
 from leadwire.interfaces.http import body, requests
 from leadwire.interfaces.web import security
 
@@ -82,9 +83,9 @@ class Form(Struct, frozen=True):
         raise wrong(name, "unknown_value", "Choose one of these.", message)
 
     def required_name(self, message: str) -> str:
-        """The field `name`, which must have 1 to 100 characters. Raises Invalid with `message`."""
-        if not 1 <= len(self.text("name")) <= 100:
-            raise wrong("name", "required", "1 to 100 characters.", message)
+        """The field `name`, which must have 1 to 100 characters that can be seen. Raises Invalid with `message`."""
+        if not is_name(self.text("name"), 100):
+            raise wrong("name", "required", "1 to 100 characters, on one line.", message)
         return self.text("name")
 
 

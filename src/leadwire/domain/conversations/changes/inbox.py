@@ -20,6 +20,7 @@ from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
+from leadwire.infrastructure.unseen import UNSEEN, is_name
 
 _MOST_REPLIES: Final = 100  # in a workspace
 _LONGEST_NAME: Final = 60
@@ -107,7 +108,7 @@ async def tag(workspace: str, conversation_id: str, text: str) -> None:
     """Add tags, with commas between them. Raise as `note`."""
     words = [" ".join(word.split()).lower() for word in text[: _MOST_TAGS * 100].split(",")]
     wanted = [word for word in words if word]
-    if len(text) > _MOST_TAGS * 100 or any(len(word) > _LONGEST_TAG or "\0" in word for word in wanted):
+    if len(text) > _MOST_TAGS * 100 or any(len(word) > _LONGEST_TAG or UNSEEN.search(word) for word in wanted):
         raise Invalid(f"A tag has at most {_LONGEST_TAG} characters, a conversation at most {_MOST_TAGS} tags.")
     if not wanted:
         raise Invalid("Write a tag.")
@@ -137,8 +138,8 @@ async def add_reply(workspace: str, name: str, content: str) -> str:
     """Save a reply. Return its id. Raise Invalid; Conflict when the name is taken or there are 100."""
     name, content = name.strip(), content.replace("\r\n", "\n").strip()
     faults = []
-    if not 1 <= len(name) <= _LONGEST_NAME:
-        faults.append(FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters.", "/name"))
+    if not is_name(name, _LONGEST_NAME):
+        faults.append(FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters, on one line.", "/name"))
     if not 1 <= len(content) <= MAX_TEXT or "\0" in content:
         faults.append(FieldError("wrong_length", f"1 to {MAX_TEXT} characters.", "/content"))
     if faults:

@@ -24,6 +24,7 @@ from leadwire.domain.accounts.table import Passkey
 from leadwire.infrastructure import clock, ids, telemetry
 from leadwire.infrastructure.db.statements import insert, named
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
+from leadwire.infrastructure.unseen import is_name
 
 PATIENCE: Final = 300
 """Seconds that a challenge is good for."""
@@ -101,8 +102,8 @@ async def creation_options(person: Person, site: Site) -> tuple[str, str]:
 
 async def add(person: Person, name: str, answer: Answer) -> None:
     """Add a passkey that the person's device has just made; sessions elsewhere end. Raise Invalid, Conflict."""
-    if not 1 <= len(name) <= 100:
-        raise invalid_field("/name", "required", "1 to 100 characters.")
+    if not is_name(name, 100):
+        raise invalid_field("/name", "required", "1 to 100 characters, on one line.")
     refused = Invalid("The new passkey was not accepted. Try again.")
     login_id, challenge, _ = _opened("make", answer)
     if login_id != person.login_id:

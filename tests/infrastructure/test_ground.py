@@ -142,6 +142,7 @@ def test_settings_are_read_from_the_environment():
         ("ALLOWED_NETWORKS", "10.0.0.0/99"),
         ("RATE_LIMIT", "-1"),
         ("DELIVERY_TIMEOUT", "never"),
+        ("DELIVERY_TIMEOUT", "201"),
         ("LEASE", "5"),
         ("HEADER_PREFIX", "X Service"),
         ("PUBLIC_URL", "leads.example.com"),

@@ -132,6 +132,7 @@ def _generated(chosen: Settings) -> str:
             with tempfile.NamedTemporaryFile("w", dir=chosen.data_dir) as mine, suppress(FileExistsError):  # mode 0600
                 mine.write(base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
                 mine.flush()
+                os.fsync(mine.fileno())  # nothing that it seals may outlive it
                 os.link(mine.name, path)  # fails if somebody was quicker, unlike a rename
         return path.read_text().strip()
     except OSError as error:

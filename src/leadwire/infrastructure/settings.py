@@ -40,7 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     public_url: str = ""
 
     retry_schedule: Schedule = (60, 300, 1800)
-    delivery_timeout: Annotated[float, Meta(gt=0, le=300)] = 30.0
+    delivery_timeout: Annotated[float, Meta(gt=0, le=200)] = 30.0  # alerts take 240 s without any for a standstill
     delivery_concurrency: Annotated[int, Meta(ge=1, le=4096)] = 512
     lease: Annotated[float, Meta(gt=0, le=86_400)] = 60.0
     reconcile_after: Annotated[float, Meta(ge=1, le=86_400)] = 30.0

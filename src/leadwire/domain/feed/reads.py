@@ -47,7 +47,7 @@ class FeedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds that are asked for."""
-        return KINDS if self.types is None else tuple(dict.fromkeys(self.types.split(",")))
+        return KINDS if self.types is None else tuple(self.types.split(","))
 
 
 class Event(Struct, frozen=True):

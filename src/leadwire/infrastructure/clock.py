@@ -70,7 +70,7 @@ def parse(text: str) -> datetime:
     """Read ISO 8601: a date, or a date and a time; without an offset it is UTC. `24:00` is the next day's midnight.
 
     An unescaped `+` that came as a space is repaired; epoch numbers are not read. Raises ValueError when `text` is no
-    such moment or its year is outside 1970-9998.
+    such moment or its year in UTC is outside 1970-9998.
     """
     match = _ACCEPTED.fullmatch(text)
     if not match:
@@ -83,12 +83,12 @@ def parse(text: str) -> datetime:
     zone = f"{'-' if sign == '-' else '+'}{':'.join(offset)}"
     moment = datetime.fromisoformat(f"{year}-{month}-{day}T{hours}:{minute}:{second}.{fraction}{zone}")
     try:
-        moment += timedelta(days=midnight)
-        if not 1970 <= moment.year <= 9998:
-            raise ValueError("The year must be 1970 to 9998.")
-        return moment.astimezone(UTC)
+        moment = (moment + timedelta(days=midnight)).astimezone(UTC)
     except OverflowError as error:
         raise ValueError("The time is out of range.") from error
+    if not 1970 <= moment.year <= 9998:  # in UTC: what is read can be written and read again
+        raise ValueError("The year must be 1970 to 9998.")
+    return moment
 
 
 def ago(**span: float) -> datetime:

@@ -245,6 +245,7 @@ async def test_an_export_of_nothing_is_empty(client):
         ({"type": "events", "filter": {"types": ""}}, 422, "/filter/types"),
         ({"type": "events", "filter": {"since": "x"}}, 422, "/filter/since"),
         ({"type": "events", "filter": {"since": ""}}, 422, "/filter/since"),
+        ({"type": "events", "filter": {"since": "1970-01-01T00:00:00+01:00"}}, 422, "/filter/since"),
     ],
 )
 async def test_what_cannot_be_exported_is_named(client, body, status, pointer):

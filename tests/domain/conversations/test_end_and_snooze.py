@@ -190,6 +190,30 @@ async def test_snoozed_is_not_silent(workspace, talk, operators):  # noqa: F811
     assert await silence.silent() == []  # silence begins when it has come back
 
 
+@pytest.mark.parametrize("by", ["wake", "release", "claim", "assign"])
+async def test_silence_begins_when_somebody_brings_it_back(workspace, talk, operators, by):  # noqa: F811
+    ada, bo = operators
+    await end_and_snooze.snooze(workspace, talk.conversation, ada, clock.now() + 7 * DAY)
+    await db.rows("UPDATE conversation SET updated_at = now() - interval '3 days'")
+    if by == "wake":
+        await end_and_snooze.wake(workspace, talk.conversation, ada)
+    elif by == "release":
+        await inbox.release(workspace, talk.conversation, ada)
+    elif by == "claim":
+        await inbox.claim(workspace, talk.conversation, bo, held_by=ada)
+    else:
+        await inbox.assign(workspace, talk.conversation, ada, bo, held_by=ada)
+    assert await db.value("SELECT snoozed_until FROM conversation") is None
+    assert await silence.silent() == []
+
+
+async def test_who_takes_one_that_is_not_snoozed_says_nothing_in_it(workspace, talk, operators):  # noqa: F811
+    await db.rows("UPDATE conversation SET updated_at = now() - interval '3 days'")
+    await end_and_snooze.wake(workspace, talk.conversation, operators[0])
+    await inbox.claim(workspace, talk.conversation, operators[1], held_by=operators[0])
+    assert [offer.key for offer in await silence.silent()] == [talk.conversation]
+
+
 @pytest.mark.parametrize("span", [timedelta(seconds=-1), timedelta(days=91)])
 async def test_times_that_are_no_time_to_come_back(workspace, talk, operators, span):  # noqa: F811
     with pytest.raises(Invalid):

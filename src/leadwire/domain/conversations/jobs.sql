@@ -11,10 +11,10 @@ SELECT least(snoozed_until, end_due_at), coalesce(end_due_at <= :now, false) FRO
 WHERE id = :conversation_id AND (snoozed_until IS NOT NULL OR end_due_at IS NOT NULL) FOR UPDATE NOWAIT
 
 -- wake
--- It is new to them again, and its silence begins now.
+-- It is new to them again.
 WITH unread AS (
     UPDATE conversation_read r SET seq = least(seq, (SELECT max(m.seq) - 1 FROM message m
         WHERE m.conversation_id = r.conversation_id AND m.role = 'user')) WHERE conversation_id = :conversation_id
 )
-UPDATE conversation SET snoozed_until = NULL, updated_at = :now
+UPDATE conversation SET {awake}
 WHERE workspace_id = :workspace AND id = :conversation_id

@@ -18,7 +18,7 @@ UNDO: Final = timedelta(seconds=10)
 _LONGEST: Final = timedelta(days=90)
 _MORNING: Final = time(9)
 
-_END_AT, _SNOOZE = named(__file__, "end_at snooze")
+_END_AT, _SNOOZE, _WAKE = named(__file__, "end_at snooze wake")
 
 
 async def end(workspace: str, conversation_id: str, user_id: str) -> None:
@@ -48,7 +48,7 @@ async def snooze(workspace: str, conversation_id: str, user_id: str, until: date
 async def wake(workspace: str, conversation_id: str, user_id: str) -> None:
     """Bring a snoozed conversation back at once. Raise as `inbox.claim`."""
     async with locked(workspace, conversation_id, user_id):
-        await _SNOOZE.rows(workspace=workspace, id=conversation_id, at=None)
+        await _WAKE.rows(workspace=workspace, id=conversation_id, now=clock.now())
 
 
 def snoozed_until(choice: str, at: str = "", zone: str = "") -> datetime:

@@ -3,3 +3,6 @@ UPDATE conversation SET end_due_at = :at WHERE workspace_id = :workspace AND id 
 
 -- snooze
 UPDATE conversation SET snoozed_until = :at, end_due_at = NULL WHERE workspace_id = :workspace AND id = :id
+
+-- wake
+UPDATE conversation SET end_due_at = NULL, {awake} WHERE workspace_id = :workspace AND id = :id

@@ -58,7 +58,7 @@ async def assign(
 async def release(workspace: str, conversation_id: str, user_id: str) -> None:
     """Return a conversation to the queue. Raise as `claim`; Conflict when it is not this user's."""
     async with locked(workspace, conversation_id, user_id):
-        await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=None, at=None)
+        await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=None, now=clock.now())
 
 
 async def reply(workspace: str, conversation_id: str, user_id: str, content: str, once: str = "") -> StoredMessage:
@@ -73,7 +73,7 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
         with_bot = "The bot has this conversation: claim it first."
         await _check(workspace, status, holder, None, user_id, with_bot=with_bot)
         if holder is None:
-            await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=user_id, at=clock.now())
+            await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=user_id, now=clock.now())
         (stored,) = await changes.add_messages(workspace, conversation_id, [message])
         await _RESPONDED.rows(workspace=workspace, id=conversation_id, at=clock.now())
         await seen.by_agent(workspace, conversation_id, user_id, stored.seq)
@@ -165,7 +165,7 @@ async def _give(workspace: str, conversation_id: str, by: str, to: str, held_by:
     async with locked(workspace, conversation_id, held_by, by) as (status, _):
         if status == "active":
             await changes.hand_off(workspace, conversation_id, reason)
-        await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=to, at=clock.now())
+        await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=to, now=clock.now())
 
 
 @asynccontextmanager

@@ -10,7 +10,8 @@ DELETE FROM saved_reply WHERE workspace_id = :workspace AND id = :reply_id RETUR
 SELECT status, assigned_to FROM conversation WHERE workspace_id = :workspace AND id = :id FOR UPDATE
 
 -- assign
-UPDATE conversation SET assigned_to = :user_id, assigned_at = :at, end_due_at = NULL, snoozed_until = NULL
+UPDATE conversation SET assigned_to = :user_id, end_due_at = NULL, {awake},
+    assigned_at = CASE WHEN :user_id::text IS NOT NULL THEN :now::timestamptz END
 WHERE workspace_id = :workspace AND id = :id
 
 -- responded

@@ -73,6 +73,7 @@ async def test_a_request_sent_again_gets_the_first_answer_again(client, workspac
     [
         ({"headers": {"If-Match": '"999"'}}, {"headers": {"If-Match": '"1"'}}),
         ({"headers": {"Content-Type": "text/plain"}}, {}),
+        ({"headers": {"Content-Type": "application/json; charset=latin1"}}, {}),
         ({"headers": {"Content-Encoding": "gzip"}}, {}),
         ({"params": {"dry": "1"}}, {}),
     ],
@@ -189,6 +190,17 @@ async def test_what_is_refused_before_the_operation_begins_is_not_remembered(cli
         assert answer.status_code == status
     assert await db.value("SELECT count(*) FROM idempotent_answer") == 0
     assert (await client.patch(url, json={}, headers=headers)).status_code == 200
+
+
+async def test_what_the_operation_refuses_a_key_is_not_remembered(anonymous, workspace):
+    """An export needs the scope of what it has, so that its body is read first."""
+    _, reader = await accounts.create_key(workspace, "reader", scopes=("conversations:read",))
+    headers = {"Authorization": f"Bearer {reader}", "Idempotency-Key": "kind"}
+    for _ in range(2):
+        answer = await anonymous.post("/v1/exports", json={"type": "leads"}, headers=headers)
+        assert (answer.status_code, answer.headers.get("idempotent-replayed")) == (403, None)
+    answer = await anonymous.post("/v1/exports", json={"type": "messages"}, headers=headers)
+    assert answer.status_code == 202, answer.text
 
 
 async def test_a_conflict_under_an_idempotency_key_is_still_a_conflict(client, workspace, bot):

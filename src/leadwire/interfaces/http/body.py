@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 from litestar import Request
-from litestar.types import Receive
+from litestar.types import HTTPScope, Receive, Scope
 
 from leadwire.infrastructure import errors
 from leadwire.infrastructure.errors import FieldError, Invalid, UnknownField
@@ -32,15 +32,21 @@ def media_types(method: str) -> tuple[str, ...]:
     return _PATCH if method.upper() == "PATCH" else _JSON
 
 
+def is_json(scope: Scope | HTTPScope) -> bool:
+    """Whether the Content-Type of a request is one that its body may have, in UTF-8."""
+    kind, _, parameters = (header(scope, b"content-type") or "").partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    taken = media_types(scope["method"])  # type: ignore[typeddict-item]
+    return kind.strip().lower() in taken and charset in ("", "charset=utf-8")
+
+
 async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
     """Return the body, which must be a JSON object with no name twice.
 
     Raise UnsupportedMediaType, BodyTooLarge, MalformedJson or Invalid.
     """
-    kind, _, parameters = (header(request.scope, b"content-type") or "").partition(";")
-    charset = parameters.strip().lower().replace('"', "")
-    taken = media_types(request.method)
-    if kind.strip().lower() not in taken or charset not in ("", "charset=utf-8"):
+    if not is_json(request.scope):
+        taken = media_types(request.method)
         accepted = {"Accept" if taken is _JSON else "Accept-Patch": ", ".join(taken)}
         raise errors.UnsupportedMediaType(f"Send {' or '.join(taken)}, in UTF-8.", headers=accepted)
     if (header(request.scope, b"content-encoding") or "identity").lower() != "identity":

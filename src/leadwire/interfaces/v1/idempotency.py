@@ -2,7 +2,7 @@
 
 The response is stored in the transaction of its change, so neither can exist without the other: a client whose
 connection broke at the commit can safely send the request again. Errors below 500 are stored, too, after what the
-operation wrote is undone. What is refused before the operation begins (401, 403, 405, 429) is not.
+operation wrote is undone. What a key is refused (401, 403, 429) is not, nor what no operation answers (405).
 """
 
 import hashlib
@@ -15,10 +15,11 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from leadwire.infrastructure import db, idempotency_store, ids
 from leadwire.infrastructure.errors import InvalidParameter
 from leadwire.interfaces.http import error_responses
-from leadwire.interfaces.http.body import LARGEST, media_types, received
+from leadwire.interfaces.http.body import LARGEST, is_json, received
 
 _LONGEST: Final = 255  # characters of a key
 _TELLING: Final = (b"if-match", b"content-type", b"content-encoding")
+_REFUSED: Final = (401, 403, 429)
 _METHODS: Final = ("POST", "PATCH", "PUT", "DELETE")
 
 
@@ -72,7 +73,7 @@ async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Se
 
 
 class _Failed(Exception):
-    """The response is a 5xx: roll back, store nothing, and send it."""
+    """The response is not stored: roll back, and send it."""
 
 
 def _key(scope: Scope) -> str | None:
@@ -88,12 +89,11 @@ def _key(scope: Scope) -> str | None:
 
 def _fingerprint(scope: Scope, body: bytes) -> bytes:
     """A digest of what makes one request another than the next: method, address, conditions, type and body."""
-    types = media_types(scope["method"])  # type: ignore[typeddict-item]
+    usual = is_json(scope)
     head = f"{scope['method']} {scope['path']}".encode()  # type: ignore[typeddict-item]
     head += b"?" + scope["query_string"] if scope["query_string"] else b""
     for name, value in scope["headers"]:
-        usual = name == b"content-type" and value.decode("latin-1").partition(";")[0].strip().lower() in types
-        if name in _TELLING and not usual:
+        if name in _TELLING and not (usual and name == b"content-type"):
             head += b"\n" + name + b": " + value
     return hashlib.sha256(head + b"\n" + body).digest()
 
@@ -102,7 +102,7 @@ async def _keep(
     caller: str, key: str, fingerprint: bytes, path: str, response: list[Message], undo: Callable[[], Awaitable[None]]
 ) -> None:
     start: Any = response[0]
-    if start["status"] >= 500:
+    if start["status"] >= 500 or start["status"] in _REFUSED:
         raise _Failed
     if start["status"] >= 400:
         await undo()

@@ -22,9 +22,14 @@ const CALLS = {
   },
   identify: (chat, given) => {
     const { email, user_id, name, expires, signature } = Object.fromEntries(texts(given)), { conversation } = chat;
-    conversation.identity = { email, user_id, name, expires: Number(expires), signature };
-    conversation.person = JSON.stringify([email, user_id]);
-    if (conversation.kept.person && conversation.kept.person !== conversation.person) conversation.renew(); // somebody else
+    const person = JSON.stringify([email, user_id]), isOther = (one) => one && one !== person;
+    if (isOther(conversation.person)) chat.known = conversation.attributes = undefined; // the page told them of somebody else
+    if ([conversation.whose, known(chat).person].some(isOther)) {
+      chat.field.value = chat.opinion.value = "";
+      chat.measure();
+    }
+    if (known(chat).person !== person) keep(chat, { person });
+    conversation.identify({ email, user_id, name, expires: Number(expires), signature }, person);
     CALLS.prefill(chat, { email, name });
   },
 };

@@ -53,18 +53,35 @@ class Conversation {
   }
   keep() { store("localStorage", this.key, this.kept.id ? this.kept : null); }
   put(one) {
-    this.unsent.push(one);
-    store("sessionStorage", this.key, this.unsent);
+    this.hold([...this.unsent, { ...one, person: this.whose }]);
     this.changed();
     this.flush();
   }
+  hold(unsent) { store("sessionStorage", this.key, (this.unsent = unsent).length ? unsent : null); }
 
-  // A conversation that is over stays to be read; what is said next is of another.
+  // Whose all this is, if the website has said so.
+  get whose() { return this.person ?? this.kept.person; }
+  // Of somebody else nothing stays: neither what was said nor what is to be sent.
+  identify(identity, person) {
+    const isOther = (one) => one && one !== person;
+    if (isOther(this.kept.person) || isOther(this.person)) {
+      if (this.kept.person !== person) this.renew();
+      this.past = [];
+    }
+    this.hold(this.unsent.filter((one) => !isOther(one.person)));
+    for (const one of this.unsent) one.person = person;
+    Object.assign(this, { identity, person });
+    this.kept.person = person;
+    if (this.kept.id) this.keep();
+  }
+  // A conversation that is over stays to be read, but not by somebody else; what is said next is of another.
   leaveFor(kept) {
     const over = this.kept.id;
     if (over) this.past = [...this.lines.filter((one) => !one.unsent).map((one) => ({ ...one, key: `${over} ${one.key}` })), { key: over, rule: true }];
+    if (this.whose && kept.person && kept.person !== this.whose) this.past = [];
     this.said.clear();
-    Object.assign(this, { kept, refused: [], mailable: null, mailed: null });
+    this.stopStream?.abort();
+    Object.assign(this, { kept, refused: [], mailable: null, mailed: null, theyType: false });
   }
   renew() {
     this.leaveFor({});
@@ -90,13 +107,13 @@ class Conversation {
       const [one] = this.unsent, { id } = this.kept;
       try {
         this.changed();
-        if (one) { await (id ? this.deliver(one) : alone(`${this.key} begin`, () => this.deliver(one))); this.drop(); this.room.postMessage({ id: this.kept.id }); }
+        if (one) { await (id ? this.deliver(one) : alone(`${this.key} begin`, () => this.deliver(one))); this.drop(one); this.room.postMessage({ id: this.kept.id }); }
         else { this.stale = false; this.take(await this.call(`conversations/${id}/messages?after=${this.place}`), id); }
         tries = 0;
         this.trouble = null;
       } catch (error) {
         this.stale ||= !one;
-        if (id === this.kept.id && !this.settle(error, one)) await this.pause(error.after * 1000 || Math.min(500 * 2 ** tries++, 20_000));
+        if (id === this.kept.id && (!one || this.unsent.includes(one)) && !this.settle(error, one)) await this.pause(error.after * 1000 || Math.min(500 * 2 ** tries++, 20_000));
       }
     }
     this.sending = this.stale = false;
@@ -104,14 +121,14 @@ class Conversation {
     this.follow();
   }
 
-  async deliver({ action, ...message }) {
-    const { id } = this.kept;
+  async deliver(one) {
+    const { id } = this.kept, { action, person, ...message } = one;
     if (!id && stored("localStorage", this.key)?.id) { this.adopt(); throw new Error("Another tab has begun."); }
     if (!action) message.attributes = this.attributes;
-    const { identity, person } = this, sign = !action && identity && person !== this.kept.person;
-    if (sign) message.identity = identity;
+    const signed = Boolean(!action && this.identity && !this.kept.signed && (this.kept.person ?? this.person) === this.person);
+    if (signed) message.identity = this.identity;
     const answer = await this.post(action, message);
-    this.take(sign ? { ...answer, person } : answer, id);
+    if (this.unsent.includes(one)) this.take({ ...answer, signed }, id); // else somebody else is there by now
   }
   post(action, message) {
     if (this.kept.id) return this.call(`conversations/${this.kept.id}/${action ?? "messages"}`, message.content || message.rating ? message : null);
@@ -122,11 +139,11 @@ class Conversation {
     });
   }
 
-  drop(refused) {
-    const one = this.unsent.shift();
+  drop(one, refused) {
+    if (!this.unsent.includes(one)) return;
     if (one.action === "transcript") this.mailed = refused ? "failed" : "mailed";
     if (refused && one.content) this.refused.push({ key: one.client_message_id, role: "user", content: one.content, failed: true });
-    store("sessionStorage", this.key, this.unsent.length ? this.unsent : null);
+    this.hold(this.unsent.filter((other) => other !== one));
   }
 
   // What an error means. False: only that it has to be tried again.
@@ -144,7 +161,7 @@ class Conversation {
       return true;
     }
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
-      if (one) this.drop(true); else this.stale = false;
+      if (one) this.drop(one, true); else this.stale = false;
       this.trouble = code === "workspace_suspended" || !this.kept.id && (status === 403 || status === 404) ? "closed" : null;
       return true;
     }
@@ -155,14 +172,14 @@ class Conversation {
   why(error) { return error.status === 429 ? "slow" : navigator.onLine ? "away" : "offline"; }
 
   take(answer, id) {
-    if (answer.conversation_id) this.kept = { id: answer.conversation_id, token: answer.token, seen: 0 };
+    if (answer.conversation_id) this.kept = { id: answer.conversation_id, token: answer.token, seen: 0, person: this.person };
     else if (id !== this.kept.id) return;
     for (const line of answer.messages) this.said.set(line.seq, line);
     Object.assign(this, { asked: answer.input, mailable: answer.transcript });
     this.kept.status = answer.status;
     const news = answer.captured && !this.kept.captured && !stored("localStorage", this.key)?.captured; // once for all tabs
     this.kept.captured ||= answer.captured;
-    this.kept.person = answer.person ?? this.kept.person; // whom the website vouches for
+    this.kept.signed ||= answer.signed; // the server knows whose it is
     if (this.kept.id) this.keep();
     if (news) this.changed("captured");
   }
@@ -198,12 +215,12 @@ class Conversation {
     this.following = false;
   }
   async stream(opened) {
-    const stop = (this.stopStream = new AbortController());
+    const { id } = this.kept, stop = (this.stopStream = new AbortController());
     let bell;
     const alive = () => { clearTimeout(bell); bell = setTimeout(() => stop.abort(), SILENT); };
     alive();
     try {
-      const answer = await this.call(`conversations/${this.kept.id}/events`, undefined, stop.signal);
+      const answer = await this.call(`conversations/${id}/events`, undefined, stop.signal);
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       opened();
       for (let rest = "";;) {
@@ -212,14 +229,14 @@ class Conversation {
         alive();
         const blocks = (rest + value).split("\n\n");
         rest = blocks.pop();
-        for (const block of blocks) await this.happened(block);
+        for (const block of blocks) await this.happened(id, block);
       }
     } finally { clearTimeout(bell); stop.abort(); }
   }
-  async happened(block) {
+  async happened(id, block) {
     const data = /^data: ?(.*)$/m.exec(block)?.[1];
     if (!data) return;
-    const news = { id: this.kept.id, kind: /^event: ?(\w+)$/m.exec(block)?.[1] ?? "line", data: JSON.parse(data) };
+    const news = { id, kind: /^event: ?(\w+)$/m.exec(block)?.[1] ?? "line", data: JSON.parse(data) };
     this.room.postMessage(news);
     await this.learn(news);
   }

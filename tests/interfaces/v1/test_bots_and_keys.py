@@ -9,7 +9,7 @@ from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import clock, ids
-from tests import make
+from tests import make, statements
 
 
 async def found(client, path, status=200):
@@ -48,6 +48,19 @@ async def test_messages_come_by_page_oldest_first(client, workspace, bot):
     await found(client, f"/v1/conversations/{talk}/messages?page=1000000000")
     await found(client, f"/v1/conversations/{ids.new('conv')}/messages", 404)
     await found(client, "/v1/conversations/%00/messages", 404)
+
+
+async def test_the_total_is_that_of_the_messages_beside_it(client, workspace, bot):
+    """Something is said before whatever is read of messages."""
+    talk = await make.conversation(workspace, bot)
+
+    async def speak(sql, _):
+        if "message" in sql:
+            await conversations.add_message(workspace, talk, "user", "Wait")
+
+    with statements.before_each(speak):
+        page = await found(client, f"/v1/conversations/{talk}/messages")
+    assert page["meta"]["total"] == len(page["data"]) > 1
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "page=0", "limit=1&limit=2", "cursor=first", "page=x"])

@@ -94,9 +94,8 @@ async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
     row = await _DETAIL.one(missing, workspace=workspace, id=conversation_id)
     id_, bot_id, status, email, name, created_at, updated_at, rows, lead, *rest = row
     visitor, times = schema.Visitor(email, name), (clock.iso(created_at), clock.iso(updated_at))
-    messages = [schema.Message(message_id, role, content, clock.iso(at)) for message_id, role, content, at in rows]
     captured, metadata = leads.from_row(lead) if lead else None, schema.metadata_from_row(rest)
-    return ConversationDetail(id_, bot_id, status, visitor, *times, messages, captured, metadata)
+    return ConversationDetail(id_, bot_id, status, visitor, *times, _messages(rows), captured, metadata)
 
 
 def visitor_of(conversation: ConversationDetail) -> str | None:
@@ -128,7 +127,7 @@ async def messages(workspace: str, conversation_id: str, after: int, until: int 
 
 
 @query(schema.ConversationNotFound)
-async def _count(workspace: str, conversation_id: str) -> int: ...
+async def _counted(workspace: str, conversation_id: str, after: int, until: int) -> tuple[list[db.Row], int]: ...
 
 
 async def messages_page(
@@ -138,9 +137,12 @@ async def messages_page(
 
     Messages have the places 1 to n and are only ever added, so pages do not shift.
     """
-    total, first = await _count(workspace, conversation_id), (page - 1) * limit
-    stored = await messages(workspace, conversation_id, first, first + limit) if first < total else []
-    return [schema.Message(message.id, message.role, message.content, message.created_at) for message in stored], total
+    rows, total = await _counted(workspace, conversation_id, (page - 1) * limit, page * limit)
+    return _messages(rows), total
+
+
+def _messages(rows: list[db.Row]) -> list[schema.Message]:
+    return [schema.Message(message_id, role, content, clock.iso(at)) for message_id, role, content, at in rows]
 
 
 @query()

@@ -4,8 +4,11 @@ SELECT id, role, content, created_at, seq, client_message_id,
 FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversation_id AND seq > :after AND seq <= :until
 ORDER BY seq
 
--- count
-SELECT messages_count FROM conversation WHERE workspace_id = :workspace AND id = :conversation_id
+-- counted
+-- Some of the messages and how many there are: one statement, so one snapshot.
+SELECT ARRAY(SELECT (m.id, m.role, m.content, m.created_at) FROM message m WHERE m.conversation_id = c.id
+    AND seq > :after::bigint AND seq <= :until::bigint ORDER BY m.seq), messages_count
+FROM conversation c WHERE workspace_id = :workspace AND id = :conversation_id
 
 -- places
 -- Of a visitor's message, and of their next one.

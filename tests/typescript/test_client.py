@@ -237,9 +237,6 @@ say(await lw.leads.delete("lead_1"));
 await lw.me.get().catch((error) => say(error.name, error.code, error.requestId));
 const nobody = new Leadwire(KEY, "http://127.0.0.1:1", { retry: { attempts: 2, firstWait: 1 } });
 await nobody.me.get().catch((error) => say(error.name, error instanceof LeadwireError, error instanceof Unreachable));
-const asked = async (url) => { say(new URL(url).searchParams.get("wait")); throw new TypeError("no"); };
-const brief = new Leadwire(KEY, BASE, { timeout: 10_000, retry: { attempts: 1 }, fetch: asked });
-await brief.events.list({ follow: true }).next().catch((error) => say(error.name));
 const stop = new AbortController();
 stop.abort(new Error("enough"));
 await lw.me.get({ signal: stop.signal }).catch((error) => say(error.message));
@@ -251,13 +248,28 @@ await lw.me.get({ signal: stop.signal }).catch((error) => say(error.message));
         {"id": "lead_1", "deleted": True},
         ["LeadwireError", "unavailable", "req_1"],
         ["Unreachable", True, True],
-        "6",
-        "Unreachable",
         "enough",
     ]
     assert [method for method, _ in seen] == ["DELETE"] * 3 + ["GET"] * 4
     assert len({key for _, key in seen[:3]}) == 1
     assert seen[0][1]
+
+
+async def test_an_answer_may_take_as_long_as_it_was_asked_to_wait_and_the_timeout(run):
+    program = (
+        HEAD
+        + """
+const { setTimeout } = globalThis;
+globalThis.setTimeout = (work, time, ...more) => { say(time); return setTimeout(work, time, ...more); };
+const fetch = async (url) => { say(new URL(url).searchParams.get("wait")); throw new TypeError("no"); };
+const brief = new Leadwire(KEY, BASE, { timeout: 1000, retry: { attempts: 1 }, fetch });
+await brief.events.page({ wait: 30 }).catch((error) => say(error.name));
+await brief.events.list({ follow: true }).next().catch((error) => say(error.name));
+await brief.events.page().catch((error) => say(error.name));
+"""
+    )
+    said = [json.loads(line) for line in await run(program, KEY="lw_1", URL="http://127.0.0.1:1")]
+    assert said == [31_000, "30", "Unreachable", 21_000, "20", "Unreachable", 1000, None, "Unreachable"]
 
 
 async def test_a_retry_after_may_be_a_date(run):

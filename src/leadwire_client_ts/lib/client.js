@@ -1,5 +1,6 @@
 import { Connection, once, within } from "./connection.js";
 import { LeadwireError, Unreachable } from "./errors.js";
+const POLL = 20; // seconds that a request of what goes on without end waits for news
 class Resource {
     connection;
     constructor(connection) {
@@ -73,9 +74,8 @@ export class Events extends Resource {
      * Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. While Leadwire is away,
      * it waits and goes on where it was; any other 4xx, or the signal, ends it. */
     async *list({ cursor = "first", types, follow = false } = {}, options) {
-        const wait = Math.max(1, Math.min(20, Math.floor(this.connection.timeout / 1500))); // seconds
         for (;;) {
-            const query = { limit: 100, cursor, types, wait: follow ? wait : undefined };
+            const query = { limit: 100, cursor, types, wait: follow ? POLL : undefined };
             const { data, meta } = (await this.connection.send("GET", "/v1/events", { query, endless: follow, ...options })).body;
             yield* data;
             cursor = meta.next_cursor;

@@ -14,7 +14,7 @@ export interface Retry {
     longestWait?: number;
 }
 export interface Options {
-    /** For one request, in milliseconds: 30,000. */
+    /** For one request, in milliseconds: 30,000. One that is asked to wait has so much more. */
     timeout?: number;
     retry?: Retry;
     /** Told before each wait: why, and for how many milliseconds. */
@@ -50,8 +50,8 @@ export declare class Attempts {
     private readonly options;
     private readonly endless;
     constructor(options: Options, endless?: boolean);
-    /** Milliseconds that the next attempt may take. */
-    timeout(longest: number): number;
+    /** Milliseconds that the next attempt may take; so many seconds more as the server `waits`, because it was asked to. */
+    timeout(longest: number, waits: number): number;
     /** Wait for the next attempt. Throws the error where it was the last, and what ended the signal. */
     rest(error: unknown, signal?: AbortSignal): Promise<void>;
 }

@@ -11,9 +11,9 @@ export class Attempts {
         this.endless = endless;
         this.#end = endless ? Infinity : Date.now() + (options.retry?.deadline ?? 60_000);
     }
-    /** Milliseconds that the next attempt may take. */
-    timeout(longest) {
-        return Math.max(1, Math.min(longest, this.#end - Date.now()));
+    /** Milliseconds that the next attempt may take; so many seconds more as the server `waits`, because it was asked to. */
+    timeout(longest, waits) {
+        return Math.max(1, Math.min(longest + waits * 1000, this.#end - Date.now()));
     }
     /** Wait for the next attempt. Throws the error where it was the last, and what ended the signal. */
     async rest(error, signal) {
@@ -71,6 +71,7 @@ export class Connection {
     }
     /** What `read` makes of a good response, asked for one time. Throws LeadwireError. */
     async ask(method, path, { query, body, headers, signal }, attempts, read) {
+        const { wait: waits = 0 } = (query ?? {});
         const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
         const search = new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)])).toString();
         const url = `${this.#base}${path}${search && `?${search}`}`;
@@ -80,7 +81,7 @@ export class Connection {
             ...(body === undefined ? {} : { body: JSON.stringify(body, finite) }),
         };
         const late = new AbortController();
-        const timer = setTimeout(() => late.abort(new Error("timeout")), attempts.timeout(this.timeout));
+        const timer = setTimeout(() => late.abort(new Error("timeout")), attempts.timeout(this.timeout, waits));
         const stop = () => late.abort(signal?.reason);
         signal?.addEventListener("abort", stop);
         try {

@@ -25,6 +25,8 @@ export type Me = Data<operations["show_me"]>;
 /** A lead as it was read by itself: `etag` names its version. */
 export type ReadLead = Lead & { etag: string };
 
+const POLL = 20; // seconds that a request of what goes on without end waits for news
+
 class Resource {
   constructor(protected readonly connection: Connection) {}
 
@@ -101,9 +103,8 @@ export class Events extends Resource {
    * Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. While Leadwire is away,
    * it waits and goes on where it was; any other 4xx, or the signal, ends it. */
   async *list({ cursor = "first", types, follow = false }: { cursor?: string; types?: string; follow?: boolean } = {}, options?: CallOptions): AsyncGenerator<StoredEvent, void, undefined> {
-    const wait = Math.max(1, Math.min(20, Math.floor(this.connection.timeout / 1500))); // seconds
     for (;;) {
-      const query = { limit: 100, cursor, types, wait: follow ? wait : undefined };
+      const query = { limit: 100, cursor, types, wait: follow ? POLL : undefined };
       const { data, meta } = (await this.connection.send<Answer<operations["list_events"]>>("GET", "/v1/events", { query, endless: follow, ...options })).body;
       yield* data;
       cursor = meta.next_cursor;

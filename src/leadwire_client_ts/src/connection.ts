@@ -16,7 +16,7 @@ export interface Retry {
 }
 
 export interface Options {
-  /** For one request, in milliseconds: 30,000. */
+  /** For one request, in milliseconds: 30,000. One that is asked to wait has so much more. */
   timeout?: number;
   retry?: Retry;
   /** Told before each wait: why, and for how many milliseconds. */
@@ -59,9 +59,9 @@ export class Attempts {
     this.#end = endless ? Infinity : Date.now() + (options.retry?.deadline ?? 60_000);
   }
 
-  /** Milliseconds that the next attempt may take. */
-  timeout(longest: number): number {
-    return Math.max(1, Math.min(longest, this.#end - Date.now()));
+  /** Milliseconds that the next attempt may take; so many seconds more as the server `waits`, because it was asked to. */
+  timeout(longest: number, waits: number): number {
+    return Math.max(1, Math.min(longest + waits * 1000, this.#end - Date.now()));
   }
 
   /** Wait for the next attempt. Throws the error where it was the last, and what ended the signal. */
@@ -119,6 +119,7 @@ export class Connection {
 
   /** What `read` makes of a good response, asked for one time. Throws LeadwireError. */
   async ask<R>(method: string, path: string, { query, body, headers, signal }: Asked, attempts: Attempts, read: Read<R>): Promise<Good<R>> {
+    const { wait: waits = 0 } = (query ?? {}) as { wait?: number };
     const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
     const search = new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)])).toString();
     const url = `${this.#base}${path}${search && `?${search}`}`;
@@ -128,7 +129,7 @@ export class Connection {
       ...(body === undefined ? {} : { body: JSON.stringify(body, finite) }),
     };
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error("timeout")), attempts.timeout(this.timeout));
+    const timer = setTimeout(() => late.abort(new Error("timeout")), attempts.timeout(this.timeout, waits));
     const stop = () => late.abort(signal?.reason);
     signal?.addEventListener("abort", stop);
     try {

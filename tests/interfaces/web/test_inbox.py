@@ -4,16 +4,18 @@ import re
 
 import pytest
 
+from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.visitors import runtime
-from leadwire.domain.conversations import changes as conversation_reads
+from leadwire.domain.conversations import changes as conversation_changes
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import end_and_snooze
+from leadwire.domain.leads.schema import custom_fields
 from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web import faces, rendering
 from leadwire.interfaces.web.faces import nickname
 from tests import jobs, make
 from tests.delivery.interleaved import apart
-from tests.domain.bots.conftest import Visitor, live, visitor  # noqa: F401 - fixtures
+from tests.domain.bots.conftest import Visitor, live, published, visitor  # noqa: F401 - fixtures
 from tests.interfaces.web.hostile import seen
 
 
@@ -99,7 +101,7 @@ async def test_an_answer_that_cannot_be_sent(agent, waiting, content):
 
 async def test_the_end_is_the_end(agent, workspace, waiting):
     await agent.open(f"/inbox?c={waiting}")
-    await conversation_reads.end(workspace, waiting, "visitor", "closed")
+    await conversation_changes.end(workspace, waiting, "visitor", "closed")
     for deed, fields in (("reply", {"content": "Hi"}), ("claim", {}), ("release", {}), ("give-back", {})):
         assert "has ended" in await agent.fill(f"/inbox/{waiting}/{deed}", 409, **fields), deed
 
@@ -173,16 +175,16 @@ async def test_a_visitor_is_made_a_lead_also_one_that_is_known(agent, workspace,
 
 
 async def test_a_visitor_gives_the_address_that_an_agent_enters(agent, waiting, live, monkeypatch):  # noqa: F811
-    known, stored = Visitor(live), conversation_reads.store
+    known, stored = Visitor(live), runtime.store_turn
     await known.says("hello")
 
-    async def late(plan):
+    async def late(turn, start):
         monkeypatch.undo()
         await apart(known.says("ada@example.com"))
-        await stored(plan)
+        await stored(turn, start)
 
     await agent.open(f"/inbox?c={waiting}")
-    monkeypatch.setattr(conversation_reads, "store", late)
+    monkeypatch.setattr(runtime, "store_turn", late)
     page = await agent.fill(f"/inbox/{waiting}/new-lead", email="ada@example.com", new="1")
     assert "This address belongs to a lead that was known already." in page
 
@@ -221,7 +223,7 @@ async def test_who_answered_me_is_above_all_who_wait(agent, workspace, waiting, 
         await runtime.hand_off(await other.visit())
     rows = re.findall(r'id="thread-(\w+)"', await agent.open("/inbox"))
     assert rows == [*(other.conversation for other in others), waiting]
-    await conversation_reads.add_message(workspace, waiting, "user", "One more thing")
+    await conversation_changes.add_message(workspace, waiting, "user", "One more thing")
     rows = re.findall(r'id="thread-(\w+)"', await agent.open("/inbox"))
     assert rows == [waiting, *(other.conversation for other in others)]
     names = re.findall(r"<b>(\w+ \d+)</b>", await agent.open("/inbox?show=waiting"))
@@ -295,3 +297,86 @@ async def test_an_answer_written_for_another_conversation_is_not_sent(agent, wor
     assert ("agent", "For them") not in await said(workspace, waiting)
     await agent.fill(f"/inbox/{waiting}/reply", content="For you", conversation=waiting)
     assert ("agent", "For you") in await said(workspace, waiting)
+
+
+ASKS_LAST = """
+format = 1
+start = "news"
+
+[[nodes]]
+type = "ask"
+id = "news"
+text = "May we send you news?"
+input = "choice"
+options = [{ label = "Yes", consent = true }, { label = "No", consent = false }]
+next = "size"
+
+[[nodes]]
+type = "ask"
+id = "size"
+text = "How many are you?"
+input = "choice"
+save_to = "custom_fields.size"
+options = [{ label = "1-10" }, { label = "11-50", score = 30 }]
+next = "role"
+
+[[nodes]]
+type = "ask"
+id = "role"
+text = "What do you do?"
+save_to = "custom_fields.role"
+next = "end"
+
+[[nodes]]
+type = "end"
+id = "end"
+"""
+
+
+async def lead_of(workspace, conversation):
+    """The lead's score, its custom fields, and the texts that it has consented to."""
+    lead = (await reads.detail(workspace, conversation)).lead
+    consents = [one.text for one in await bots.consents_of(workspace, lead.id)]
+    return lead.score, custom_fields(lead), consents
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
+async def test_who_is_made_a_lead_has_what_they_have_answered_before_and_after(agent, workspace, known):
+    bot = await published(workspace, ASKS_LAST)
+    if known:
+        await make.lead(workspace, bot.id, email="ada@example.com")
+    asked = Visitor(bot)
+    for answer in ("Yes", "11-50"):
+        await asked.says(answer)
+    await agent.open(f"/inbox?c={asked.conversation}")
+    page = await agent.fill(f"/inbox/{asked.conversation}/new-lead", email="ada@example.com", name="Ada", new="1")
+    assert "+30 size: 11-50" in page
+    assert await lead_of(workspace, asked.conversation) == (30, {"size": "11-50"}, ["May we send you news?"])
+    await asked.says("I build ships")
+    fields = {"size": "11-50", "role": "I build ships"}
+    assert await lead_of(workspace, asked.conversation) == (30, fields, ["May we send you news?"])
+
+
+async def test_making_a_lead_calls_off_no_end(agent, workspace, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/end")
+    await agent.fill(f"/inbox/{waiting}/new-lead", email="ada@example.com", new="1")
+    with clock.at(clock.now() + end_and_snooze.UNDO):
+        await jobs.run("conversation_due", early=True)
+    assert (await reads.detail(workspace, waiting)).status == "ended"
+
+
+async def test_a_lead_is_made_of_who_has_left(agent, workspace, waiting):
+    await conversation_changes.end(workspace, waiting, "visitor")
+    await agent.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/new-lead", email="ada@example.com", new="1")
+    conversation = await reads.detail(workspace, waiting)
+    assert (conversation.status, conversation.lead.email) == ("ended", "ada@example.com")
+
+
+async def test_a_lead_is_made_of_whom_no_bot_talked_to(agent, workspace, bot):
+    """As in a conversation that another installation began."""
+    talk = await make.conversation(workspace, bot)
+    await agent.open(f"/inbox?c={talk}")
+    await agent.fill(f"/inbox/{talk}/new-lead", email="ada@example.com", new="1")
+    assert (await reads.detail(workspace, talk)).lead.email == "ada@example.com"

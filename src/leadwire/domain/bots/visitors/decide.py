@@ -122,7 +122,11 @@ def heard(session: VisitorSession, plan: Plan, state: State, steps: Sequence[New
         answers |= person
     tells = bool(answers) or any(isinstance(step, Scored) for step in steps) or page != attributes(before)
     asks = {node.variable: node.save_to for node in session.flow.nodes if isinstance(node, Ask) and node.save_to}
-    values = {field: state.variables[name] for name, field in asks.items() if name in state.variables} | answers
+    # A known lead stays reachable by the address that made the visitor one: no question may have asked for it.
+    values: dict[str, Scalar] = {}
+    if plan.known.lead and plan.row["visitor_email"]:
+        values["email"] = plan.row["visitor_email"]
+    values |= {field: state.variables[name] for name, field in asks.items() if name in state.variables} | answers
     values |= {field: value for field, value in page.items() if field not in values} | person
     patch = _patch(values, state.score) if values.keys() & {"email", "phone"} else None
     return Heard(session, plan, state, tuple(steps), answers, tells, patch)
@@ -136,7 +140,8 @@ def decide(heard: Heard, holder: StoredLead | None, *, online: bool) -> TurnPlan
     person = {step.field: step.value for step in steps if isinstance(step, Saved) and step.field}
     person |= vouched(state.variables)
     told = Told(state.variables, _text(person.get("email")), _text(person.get("name")))
-    plan = planning.say(heard.plan, [message for step in steps for message in _messages(step)], told)
+    said = [message for step in steps for message in _messages(step)]
+    plan = planning.say(heard.plan, said, told) if said else heard.plan
     plan = _capture_or_correct(plan, heard, holder)
     for step in steps:
         if isinstance(step, HandedOff) and plan.row["status"] == "active":

@@ -15,17 +15,20 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.flow import attachments, engine
+from leadwire.domain.bots.flow.engine import Saved
 from leadwire.domain.bots.schema import BotNotFound, LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.visitors import decide
 from leadwire.domain.bots.visitors.decide import Heard
 from leadwire.domain.bots.visitors.faq import Answerer, Question
 from leadwire.domain.bots.visitors.store import Start, store_turn
+from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import plan as planning
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import AlreadyEnded, NewMessage, Origin, StoredMessage
 from leadwire.domain.conversations.store import ConcurrentUpdate, Repeated, repeated
 from leadwire.domain.leads import holders
+from leadwire.domain.leads.schema import Lead, LeadPatch
 from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.errors import Conflict, Forbidden
@@ -132,6 +135,28 @@ async def hand_back(session: VisitorSession, user_id: str) -> None:
             await _finish(_gone_on(await reads.current(session, lock=True)))
 
     await repeated(go_on)
+
+
+async def capture(workspace: str, conversation_id: str, contact: LeadPatch) -> Lead:
+    """An operator adds the e-mail address and the name of a visitor, who becomes a lead as by answers of their own.
+    Raise as `conversations.changes.capture_lead`.
+    """
+    if not (session := await reads.session(workspace, conversation_id)):  # begun in another installation
+        return await conversations.capture_lead(workspace, conversation_id, contact)
+    answers = [Saved(name, text) for name in ("email", "name") if isinstance(text := getattr(contact, name), str)]
+
+    async def add(_: int) -> Lead:
+        async with db.transaction():
+            await holders.wait_for(session.bot_id, contact)
+            now = await reads.current(session, lock=True)
+            if now.lead_id:
+                raise Conflict("This visitor is a lead already.", code="lead_known")
+            await _finish(decide.heard(now, planning.change(now.known), now.state, answers))
+            lead = (await reads.current(session)).known.lead
+        assert lead  # noqa: S101 - it was captured
+        return lead.lead
+
+    return await repeated(add)
 
 
 def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:

@@ -12,7 +12,6 @@ from leadwire.domain.accounts.schema import has_role
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime, variables
-from leadwire.domain.conversations import changes as conversation_changes
 from leadwire.domain.conversations import inbox_reads, pubsub, reads
 from leadwire.domain.conversations.changes import end_and_snooze, seen
 from leadwire.domain.conversations.changes import inbox as changes
@@ -166,7 +165,7 @@ async def edit_lead(context: PageContext, conversation_id: str) -> None:
 async def add_lead(context: PageContext, conversation_id: str) -> str:
     """Make a lead of a visitor who has said how to reach them, as the flow would."""
     values = {name: context.form.text(name) for name in ("email", "name") if context.form.text(name)}
-    lead = await conversation_changes.capture_lead(context.workspace, conversation_id, body.fields(values, LeadPatch))
+    lead = await runtime.capture(context.workspace, conversation_id, body.fields(values, LeadPatch))
     context.entry.subject, context.entry.detail = lead.id, conversation_id
     if lead.conversation_id == conversation_id:
         return "The visitor is a lead now."

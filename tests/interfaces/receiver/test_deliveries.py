@@ -2,8 +2,10 @@
 
 import pytest
 
-from leadwire.domain.webhooks import changes, receivers
-from leadwire.infrastructure import ids
+from leadwire.domain.leads.changes import update
+from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.webhooks import changes, history, receivers
+from leadwire.infrastructure import db, ids
 from tests import jobs, make
 from tests.delivery.test_numbers import people
 from tests.delivery.wired import endpoint
@@ -49,6 +51,30 @@ async def test_deliveries_are_listed_by_state_and_time_page_by_page(asking, died
         seen += [one["event_id"] for one in page["data"]]
         cursor = page["meta"]["next_cursor"]
     assert seen == [third, second, first]
+
+
+async def test_pages_of_what_is_unfinished_hold_all_of_the_endpoint(
+    asking, workspace, bot, wire, receiver, made, monkeypatch
+):
+    """There was one page: of those due next, among all endpoints of the workspace."""
+    monkeypatch.setattr(history, "LOOKED", 2)
+    receiver.answer = 500
+    leads = await people(workspace, bot, 5)
+    await wire.turn()
+    await people(workspace, bot, 2)
+    other = await endpoint(workspace, receiver.url, "lead.updated")
+    for lead in leads:
+        await update(workspace, lead.id, LeadPatch(company="Acorn"), unchanged={})
+    await wire.relay()
+    owed = "SELECT event_id FROM delivery WHERE endpoint_id = $1 ORDER BY event_id DESC"
+    whole = [row["event_id"] for row in await db.rows(owed, made)]
+    assert (len(whole), len(await db.rows(owed, other.id))) == (7, 5)
+    seen, cursor = [], ""
+    while cursor is not None:
+        answer = await asking.get(f"/receiver/v1/deliveries?state=unfinished&limit=1&cursor={cursor}")
+        seen += [one["event_id"] for one in answer.json()["data"]]
+        cursor = answer.json()["meta"]["next_cursor"]
+    assert seen == whole
 
 
 @pytest.mark.parametrize("query", ["state=eaten", "limit=0", "limit=101", "since=soon", "cursor=x", "endpoint_id=we_1"])

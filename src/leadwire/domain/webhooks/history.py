@@ -2,7 +2,7 @@
 
 No index is kept for this: each delivery costs its writes already. Pages walk the newest events through the index of the
 change feed and look at their deliveries by primary key; a filter that matches little looks at `LOOKED` events a page
-and says how far it got. What is unfinished (the next `LOOKED` due), dead, or of one lead or conversation has an index.
+and says how far it got. What is unfinished, dead, or of one lead or conversation has an index.
 """
 
 from datetime import datetime
@@ -85,8 +85,7 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
     if len(rows) > limit:  # never break an event's deliveries in two: the cursor is an event
         rows = [row for row in rows if row.event_id != rows[limit].event_id] or rows
         return Page(rows, rows[-1].event_id, len(events))
-    goes_on = len(events) == number and wanted.stage != "unfinished"
-    return Page(rows, events[-1] if goes_on else None, len(events))
+    return Page(rows, events[-1] if len(events) == number else None, len(events))
 
 
 async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> list[str]:
@@ -99,6 +98,7 @@ async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> lis
         "limit": limit,
         "kinds": [wanted.kind] if wanted.kind else list(EVERY_KIND),
         "subject": wanted.subject,
+        "endpoint_id": wanted.endpoint_id,
     }
     if wanted.subject:
         chosen = {"lead": _ABOUT_LEAD, "evt": _ITSELF}.get(wanted.subject.partition("_")[0], _ABOUT_CONVERSATION)

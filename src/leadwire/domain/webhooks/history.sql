@@ -11,21 +11,25 @@ SELECT newest.id FROM unnest(:kinds::text[]) AS wanted(kind), LATERAL (
     ORDER BY v.xact DESC LIMIT :limit) AS newest
 ORDER BY newest.id DESC LIMIT :limit
 
+-- {newer}: the latest of an endpoint's deliveries
+d.event_id < :before AND d.event_id >= :since AND d.event_id < :until ORDER BY d.event_id DESC LIMIT :limit
+
+-- {of_endpoints}: of one endpoint, or of all of the workspace
+e.workspace_id = :workspace AND (:endpoint_id = '' OR e.id = :endpoint_id) ORDER BY id DESC LIMIT :limit
+
 -- unfinished: events with a delivery that is unfinished
 SELECT DISTINCT d.event_id AS id FROM webhook_endpoint e, LATERAL (
-    (SELECT event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' ORDER BY d.due_at LIMIT :limit)
+    (SELECT d.event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND {newer})
     UNION ALL
-    (SELECT event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued' LIMIT :limit)) AS d
-WHERE e.workspace_id = :workspace AND d.event_id < :before AND d.event_id >= :since AND d.event_id < :until
-ORDER BY id DESC LIMIT :limit
+    (SELECT d.event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued' AND {newer})) AS d
+WHERE {of_endpoints}
 
 -- dead: events with a dead letter
 SELECT DISTINCT d.event_id AS id FROM webhook_endpoint e, LATERAL (
     SELECT d.event_id FROM delivery_result d
     WHERE d.workspace_id = :workspace AND d.endpoint_id = e.id AND d.state = 'dead'
-        AND d.event_id < :before AND d.event_id >= :since AND d.event_id < :until
-    ORDER BY d.event_id DESC LIMIT :limit) AS d
-WHERE e.workspace_id = :workspace ORDER BY id DESC LIMIT :limit
+        AND {newer}) AS d
+WHERE {of_endpoints}
 
 -- itself: the event with this id
 SELECT id FROM event WHERE workspace_id = :workspace AND id = :subject AND id < :before AND id >= :since

@@ -111,6 +111,77 @@ async def test_a_retry_behind_what_was_redriven_comes_no_earlier_than_its_time(
     assert await broken(wire) == []
 
 
+async def queued() -> list[str]:
+    found = await db.rows("SELECT event_id FROM delivery WHERE state = 'queued' ORDER BY position")
+    return [row["event_id"] for row in found]
+
+
+async def test_what_is_redriven_waits_for_what_is_on_its_way(in_order, workspace, wire, receiver, db_clock):
+    """They went out together; where the redriven one failed, its retry came last."""
+    lead = await dead_letter(in_order, wire)
+    await in_order.score(lead, 2)
+    await wire.relay()
+    first, second = await events()
+    assert await redriven(workspace, first) == 1
+    await wire.relay()
+    assert await queued() == [second]
+    await wire.deliver()
+    receiver.answer = 500
+    await wire.turn()
+    receiver.answer = 204
+    await db_clock.forward(60)
+    await wire.turn()
+    assert in_order.told() == [2, 1, 1]
+    assert await broken(wire) == []
+
+
+async def test_what_was_redriven_goes_once_what_was_on_its_way_is_set_aside(in_order, workspace, wire):
+    lead = await dead_letter(in_order, wire)
+    await in_order.score(lead, 2)
+    await wire.relay()
+    first, _ = await events()
+    assert await redriven(workspace, first) == 1
+    await quarantine.set_aside(await wire.read())
+    for _ in range(3):
+        await wire.turn()
+    assert in_order.told() == [1]
+    await quarantine.release()
+    await wire.turn()
+    assert in_order.told() == [1, 2]
+
+
+async def test_what_is_put_back_waits_for_what_was_redriven_before_it(in_order, workspace, wire):
+    lead = await dead_letter(in_order, wire)
+    await in_order.score(lead, 2)
+    await wire.relay()
+    first, _ = await events()
+    assert await redriven(workspace, first) == 1
+    await changes.disable(workspace, in_order.endpoint_id)
+    await wire.deliver()
+    assert await queued() == []
+    await changes.enable(workspace, in_order.endpoint_id)
+    await wire.relay()
+    assert await queued() == [first]
+    for _ in range(3):
+        await wire.turn()
+    assert in_order.told() == [1, 2]
+    assert await broken(wire) == []
+
+
+async def test_what_is_let_go_on_waits_for_what_is_on_its_way(in_order, workspace, wire):
+    """Somebody else of the endpoint is erased: what waited behind them goes on, and nothing else."""
+    lead, other = await dead_letter(in_order, wire), await in_order.lead()
+    await in_order.score(lead, 2)
+    await in_order.score(other, 8, 9)
+    await wire.relay()
+    first, second, *_ = await events()
+    assert await redriven(workspace, first) == 1
+    await erasure.erase_lead(workspace, other.id)
+    for _ in range(2):
+        await wire.relay()
+    assert await queued() == [second]
+
+
 async def test_one_in_quarantine_holds_its_subject_only(in_order, wire):
     one, other = await in_order.lead(), await in_order.lead()
     await in_order.score(one, 1, 2)

@@ -13,6 +13,14 @@ SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, t
 FROM canceled
 {last_end}
 
+-- {behind}: another of its subject that comes before it is unfinished, by `d`
+EXISTS (SELECT 1 FROM delivery f WHERE f.endpoint_id = d.endpoint_id AND f.subject = d.subject
+    AND f.position < d.position AND f.position >= (
+        SELECT e.ordered_from FROM webhook_endpoint e WHERE e.id = d.endpoint_id))
+
+-- {one_queued}: one of its subject may be on its way: whoever ends it releases the first of those that wait
+EXISTS (SELECT 1 FROM delivery q WHERE q.endpoint_id = d.endpoint_id AND q.subject = d.subject AND q.state = 'queued')
+
 -- {asked}: the deliveries that values of `claim.asked` name
 unnest(:events::text[], :endpoints::text[], :attempts::smallint[]) AS asked(event_id, endpoint_id, attempts)
 

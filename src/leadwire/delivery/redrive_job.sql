@@ -58,7 +58,7 @@ SELECT 1 FROM unnest(:events::text[], :endpoints::text[]) AS a(event_id, endpoin
 JOIN delivery d USING (event_id, endpoint_id) WHERE d.event_id = ANY(:events::text[])
 ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d
 
--- again: let deliveries wait again, as a new generation
+-- again: let deliveries wait again, as a new generation; return the subjects whose first may go now
 -- Those that have ended in one of :states, and with :replay those that have never been. With :used a generation goes on:
 -- so many attempts are used up, though a 410 has ended it before, and it ends with the next one, whatever comes of it.
 WITH asked AS (
@@ -91,7 +91,7 @@ WITH asked AS (
     WHERE d.endpoint_id = again.endpoint_id AND d.subject = again.subject AND d.position > again.position
       AND d.state = 'waiting' AND d.due_at < 'infinity'
 )
-SELECT endpoint_id, subject FROM again
+SELECT endpoint_id, CASE WHEN NOT {one_queued} THEN subject END FROM again d
 
 -- job: a job that runs, and how many deliveries its rate allows by now
 -- One that nobody has started goes at the pace of its receiver: only so many of its deliveries are under way at a time,

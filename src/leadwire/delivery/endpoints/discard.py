@@ -1,7 +1,7 @@
 """Cancel what waits for an endpoint: of one that was removed, or that somebody wants to be empty.
 
 There may be hundreds of thousands, so a row of `discard` says what is to go, and a job does it some at a time. Without
-a row, it only lets go on what waited in an order behind others that were erased.
+a row, it only lets go on what waited in an order for others that were erased or set aside.
 """
 
 from collections.abc import Collection

@@ -18,8 +18,9 @@ WITH canceled AS (
 {end_canceled}
 
 -- held: subjects whose first delivery may have been among those
-SELECT DISTINCT endpoint_id, subject FROM delivery
+SELECT DISTINCT endpoint_id, subject FROM delivery d
 WHERE endpoint_id = :endpoint_id AND subject IS NOT NULL AND state = 'waiting' AND due_at = 'infinity'
+    AND NOT {one_queued}
 
 -- count
 SELECT count(*) FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting'

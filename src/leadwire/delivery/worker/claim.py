@@ -97,7 +97,8 @@ async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[i
         await discard.wake({key.endpoint_id for key in keys}, stay_open=False)
         if limits:
             await _NARROW.rows(**lists("endpoints posts pauses", [(name, *limit) for name, limit in limits.items()]))
-        await _PUT_BACK.rows(**asked(keys), owner=owner)
+        rows = await _PUT_BACK.rows(**asked(keys), owner=owner)
+        await due.release_first({(endpoint_id, subject) for endpoint_id, subject in rows if subject})
     return True
 
 

@@ -35,10 +35,13 @@ WITH canceled AS (
 )
 {end_canceled}
 
--- put_back: what is not to be sent now waits
-UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {asked}
+-- put_back: what is not to be sent now waits, also for what was redriven before it in its order
+UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL,
+    due_at = CASE WHEN {behind} THEN 'infinity' ELSE d.due_at END
+FROM {asked}
 WHERE d.event_id = ANY(:events::text[]) AND d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
   AND d.attempts = asked.attempts AND d.state = 'queued' AND coalesce(d.owner, :owner) = :owner
+RETURNING d.endpoint_id, d.subject
 
 -- release: what this worker has claimed and is not at work on any more
 UPDATE delivery SET owner = NULL, lease_until = NULL

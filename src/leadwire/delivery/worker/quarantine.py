@@ -10,7 +10,7 @@ from leadwire.delivery import metrics
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.streams import Entry, Key, push
 from leadwire.delivery.worker.claim import asked
-from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure import db, jobs, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import named
 
@@ -22,11 +22,15 @@ async def set_aside(entries: Sequence[Entry], owner: str = "", gone: Collection[
     its own just now. Return their events and endpoints.
     """
     values = asked([entry.key for entry in entries]) | {"owner": owner, "gone": list(gone)}
-    rows = [dict(row) for row in await _SET_ASIDE.rows(**values)]
-    for names in rows:
+    async with db.transaction():
+        rows = await _SET_ASIDE.rows(**values)
+        ordered = {jobs.Offer(endpoint_id, workspace) for _, endpoint_id, workspace, subject in rows if subject}
+        await jobs.add_all("discard", list(ordered))  # what was redriven before it in its order may go
+    for event_id, endpoint_id, workspace_id, _ in rows:
         metrics.SET_ASIDE.inc()
+        names = {"event_id": event_id, "endpoint_id": endpoint_id, "workspace_id": workspace_id}
         telemetry.fail("delivery.set_aside", **names)
-    return [(names["event_id"], names["endpoint_id"]) for names in rows]
+    return [(event_id, endpoint_id) for event_id, endpoint_id, *_ in rows]
 
 
 async def release(event_id: str | None = None) -> int:

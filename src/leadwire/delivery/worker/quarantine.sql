@@ -4,7 +4,7 @@ UPDATE delivery d SET state = 'waiting', due_at = 'infinity', queued_at = NULL, 
 FROM {asked}
 WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
   AND d.state = 'queued' AND {free}
-RETURNING d.event_id, d.endpoint_id, d.workspace_id
+RETURNING d.event_id, d.endpoint_id, d.workspace_id, d.subject
 
 -- {aside}: what is set aside, of one event or all
 set_aside_at IS NOT NULL AND (:event_id::text IS NULL OR event_id = :event_id)

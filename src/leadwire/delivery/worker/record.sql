@@ -10,11 +10,7 @@ WITH made AS (
 ), again AS (
     UPDATE delivery d SET state = 'waiting', attempts = made.number, last_outcome = made.outcome, queued_at = NULL,
         owner = NULL, lease_until = NULL, retry_at = now() + made.delay * interval '1 second',
-        due_at = CASE WHEN EXISTS (
-            SELECT 1 FROM delivery f WHERE f.endpoint_id = d.endpoint_id AND f.subject = d.subject
-              AND f.position < d.position AND f.position >= (
-                SELECT e.ordered_from FROM webhook_endpoint e WHERE e.id = d.endpoint_id))
-            THEN 'infinity' ELSE now() + made.delay * interval '1 second' END
+        due_at = CASE WHEN {behind} THEN 'infinity' ELSE now() + made.delay * interval '1 second' END
     FROM made
     WHERE made.next = 'waiting' AND d.event_id = ANY(:events::text[]) AND d.event_id = made.event_id
       AND d.endpoint_id = made.endpoint_id

@@ -1,7 +1,10 @@
 """Order holds through whatever happens to the first of a subject, and those behind it are never stuck."""
 
+import asyncio
+
 import pytest
 
+from leadwire.delivery.relay import fan_out as relaying
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker import quarantine
@@ -9,7 +12,9 @@ from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
+from tests.delivery.interleaved import apart
 from tests.delivery.test_delivery import broken, states
+from tests.delivery.test_one_fails import no_rest, refused  # noqa: F401 - a fixture
 from tests.delivery.wired import redriven
 
 
@@ -180,6 +185,46 @@ async def test_what_is_let_go_on_waits_for_what_is_on_its_way(in_order, workspac
     for _ in range(2):
         await wire.relay()
     assert await queued() == [second]
+
+
+class OnceElsewhere:
+    """In place of the statement that takes a workspace: another relay has it at the second try."""
+
+    def __init__(self) -> None:
+        self._statement, self._tries = relaying._HAVE, 0
+
+    async def value(self, **values) -> bool:
+        self._tries += 1
+        if self._tries != 2:
+            return await self._statement.value(**values)
+        has, over = asyncio.Event(), asyncio.Event()
+
+        async def other() -> None:
+            async with db.transaction():
+                assert await self._statement.value(**values)
+                has.set()
+                await over.wait()
+
+        elsewhere = apart(other())
+        await has.wait()
+        taken = await self._statement.value(**values)
+        over.set()
+        await elsewhere
+        return taken
+
+
+async def test_what_another_relay_has_is_passed_by_nobody(in_order, wire, monkeypatch, no_rest):  # noqa: F811
+    """The first of two failed, was tried by itself when another relay had the workspace, and the second went ahead."""
+    lead = await in_order.lead()
+    await wire.relay()
+    await in_order.score(lead, 1, 2)
+    first, _ = await events()
+    monkeypatch.setattr(relaying, "_HAVE", OnceElsewhere())
+    async with refused("delivery", "INSERT", f"NEW.event_id = '{first}'"):
+        assert (await fan_out()).events == 0
+    for _ in range(3):
+        await wire.turn()
+    assert in_order.told() == [1, 2]
 
 
 async def test_one_in_quarantine_holds_its_subject_only(in_order, wire):

@@ -43,6 +43,10 @@ class FanOut(NamedTuple):
     after: str
 
 
+class _Elsewhere(Exception):
+    """Another relay has the workspace."""
+
+
 class OutboxFront:
     """The position from which on the outbox is read. An event may be committed seconds after it was given one, so the
     front is behind what was given at the look before the last one.
@@ -76,7 +80,7 @@ async def fan_out(
     for workspace in busy:
         try:
             rows += await _of_workspace(workspace, since, deliveries // len(busy), _failing.resting(), soon=soon)
-        except (db.Locked, db.Deadlock):
+        except (_Elsewhere, db.Locked, db.Deadlock):
             continue  # the next round tries again
         except db.TRANSIENT:
             if not rows:
@@ -112,10 +116,12 @@ async def listed() -> list[tuple[str, str, str]]:
 async def _of_workspace(
     workspace: str, since: int, deliveries: int, resting: list[str], event_id: str | None = None, soon: float = 0.0
 ) -> list[db.Row]:
-    """Relay a workspace's next events, or this one, but none that waits for `resting`. Return the statement's rows."""
+    """Relay a workspace's next events, or this one, but none that waits for `resting`. Return the statement's rows.
+    Raise _Elsewhere.
+    """
     async with db.transaction():
         if not await _HAVE.value(workspace=workspace, patience=_PATIENCE):
-            return []
+            raise _Elsewhere
         closed = await due.wake([row["id"] for row in await _CLOSED.rows(workspace=workspace)], soon=soon)
         values = {"workspace": workspace, "since": since, "deliveries": deliveries, "event_id": event_id}
         return await _FAN_OUT.rows(**values, closed=list(closed), resting=resting)
@@ -132,6 +138,8 @@ async def _one_by_one(workspace: str, since: int) -> list[db.Row]:
         for event_id in events:
             try:
                 rows += await _of_workspace(workspace, since, _ALL, resting, event_id)
+            except _Elsewhere:
+                break  # the others of its subject come after it
             except db.TRANSIENT:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, it is about this event

@@ -119,6 +119,30 @@ async def test_only_a_server_that_is_away_is_tried_again():
     assert errors == []
 
 
+async def test_what_is_locked_or_ended_is_not_given_up(workspace, bot, wire, receiver, monkeypatch):
+    """It was refused for another reason before: it was given up, and sent again by whoever took it over."""
+    await endpoint(workspace, receiver.url)
+    await queued(workspace, bot, wire, 2)
+    (one, _) = await wire.post(await wire.claim())
+    errors = [ValueError("refused"), ValueError("refused"), db.Canceled("ended"), db.Locked("held")]
+
+    async def refused(some, owner):
+        if errors:
+            raise errors.pop(0)
+        return await record(some, owner)
+
+    monkeypatch.setattr(recorder, "record", refused)
+    monkeypatch.setattr(recorder, "_PAUSES", ())
+    monkeypatch.setattr(recorder, "_AGAIN", 0.0)
+    writing = recorder.Recorder(wire.redis, wire.consumer, {one.job.entry.key: one.job.entry}, Liveness(30))
+    running = asyncio.create_task(writing.run())
+    writing.put(one)
+    writing.end()
+    await running
+    assert errors == []
+    assert await states() == {"delivered": 1, "queued": 1}
+
+
 async def test_outcomes_that_cannot_be_recorded_hold_up_no_later_one(workspace, bot, wire, receiver, monkeypatch):
     """They are tried one by one, and that takes long where they are many."""
     bad, _ = [(await endpoint(workspace, receiver.url)).id for _ in range(2)]

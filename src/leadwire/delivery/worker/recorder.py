@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, TypeVar
 
 from redis.asyncio import Redis
 
@@ -85,10 +85,12 @@ class Recorder:
         for attempt in done:
             parts.setdefault(attempt.endpoint_id, []).append(attempt)
         for part, error in await apart(list(parts.values()), self._record_together):
-            again = self._record_later if isinstance(error, db.Locked) else self._record_apart
-            task = asyncio.create_task(again(part))
-            self._later.add(task)
-            task.add_done_callback(self._later.discard)
+            self._begin(self._record_later if isinstance(error, db.Locked) else self._record_apart, part)
+
+    def _begin(self, again: Callable[[list[Attempt]], Coroutine[Any, Any, None]], done: list[Attempt]) -> None:
+        task = asyncio.create_task(again(done))
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
 
     async def _record_together(self, parts: Sequence[list[Attempt]]) -> None:
         done = [attempt for part in parts for attempt in part]
@@ -114,12 +116,15 @@ class Recorder:
         await self._try_apart(failed, last=True)
 
     async def _try_apart(self, done: list[Attempt], *, last: bool = False) -> list[Attempt]:
-        """Record what can be. Return the others; the `last` time they are given up. It takes a statement or two for
-        each: one part at a time.
+        """Record what can be. Return the others; the `last` time they are given up, unless somebody has locked or ended
+        them. It takes a statement or two for each: one part at a time.
         """
         async with self._one_by_one:
             failed = await apart([[attempt] for attempt in done], self._record_together)
         for (attempt,), reason in failed if last else ():
+            if isinstance(reason, (db.Locked, db.Canceled)):
+                self._begin(self._record_later, [attempt])
+                continue
             telemetry.fail("delivery.unrecordable", error=reason, **attempt.job.names)
             del self._held[attempt.job.entry.key]
         return [attempt for (attempt,), _ in failed]

@@ -116,7 +116,7 @@ def judge(seen: Evidence) -> Scorecard:
     made = matched(seen.posts, seen.attempts, seen.ends)
     causes = list(_causes(seen, made))
     duplicates = Counter(fault.kind if fault else "unexplained" for *_, fault in causes)
-    needless = {id(one.post) for _, one, _ in causes}
+    needless = {id(one.post) for _, one, _ in causes}.union(_read_late(made))
     ordered = [one for one in made if one.post.endpoint in ORDERED and one.post.event_id not in seen.aside]
     overtaken = order.overtaken([one for one in ordered if id(one.post) not in needless])
     bodies: defaultdict[str, set[int]] = defaultdict(set)
@@ -200,6 +200,18 @@ def _causes(seen: Evidence, made: Sequence[Made]) -> Iterable[tuple[Made, Made, 
         if first := repeated(one, before):
             later = (at for at in recorded[first.post.sender, first.post.endpoint] if at > first.post.at)
             yield first, one, cause(one, first, seen.faults, seen.timeout, next(later, 0.0))
+        before.append(one)
+
+
+def _read_late(made: Sequence[Made]) -> Iterable[int]:
+    """The POSTs that a receiver on a busy machine has read behind a later one of the same delivery: theirs is no place
+    in an order.
+    """
+    earlier: defaultdict[tuple[str, str], list[Made]] = defaultdict(list)
+    for one in made:
+        before = earlier[one.post.endpoint, one.post.event_id]
+        if any(map(one.read_late, before)):
+            yield id(one.post)
         before.append(one)
 
 

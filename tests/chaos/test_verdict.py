@@ -193,6 +193,15 @@ def test_what_was_given_up_before_its_retry_and_read_behind_it_is_no_duplicate(o
     assert seen(posts=[*posts, *POSTS[1:]], attempts=[first, second]).duplicates == duplicates
 
 
+def test_what_was_given_up_and_read_last_has_no_place_in_an_order():
+    """The worker had given up on the first, and sent it again, before the second of its subject was sent."""
+    tries = [(1, 100.0, "timeout"), (2, 103.0, "delivered")]
+    made = [Attempted(ORDERED[0], "evt_1", 1, number, True, at, 0.5, ended) for number, at, ended in tries]
+    there = [(EVENTS[0], 3.5, 2), (EVENTS[1], 3.0, 1), (EVENTS[0], 4.5, 1)]
+    posts = [post(event, after, endpoint=ORDERED[0], attempt=number) for event, after, number in there]
+    assert seen(posts=[*POSTS, *posts], attempts=made).misordered == 0
+
+
 @pytest.mark.parametrize(("after", "explained"), [(1.5, False), (6.0, True)])
 def test_a_worker_that_records_nothing_had_all_of_it_in_hand_when_it_was_killed(after, explained):
     """On a machine under load that may be for longer than a moment."""

@@ -22,7 +22,7 @@ from leadwire_client.errors import RateLimited, Unavailable, Unreachable, Unread
 from leadwire_client.events import Event
 from leadwire_client.http_client import httpx
 from leadwire_client.retry import POLL, Retry
-from leadwire_client.verify import authentic, verify
+from leadwire_client.verify import authentic, own_header, verify
 
 _JSON: Final = {"Content-Type": "application/json"}
 
@@ -166,7 +166,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     @property
     def number(self) -> str | None:
         """Its number, for `once`, where the endpoint has numbers."""
-        return self.headers.get("x-service-sequence")
+        return own_header(self.headers, "sequence")
 
     async def acknowledge(self) -> bool:
         """Say that the event is dealt with. Returns whether it counts: False when that took too long, also because

@@ -28,7 +28,6 @@ def verify(
     *,
     tolerance: float = 300.0,
     now: float | None = None,
-    test_header: str = "X-Service-Test",
 ) -> Event:
     """The event of a delivery that a holder of `secret` signed, not more than `tolerance` seconds from now.
 
@@ -46,7 +45,7 @@ def verify(
     event_id, given = authentic(body, headers, secret, tolerance=tolerance, now=now)
     try:
         told = msgspec.json.decode(body, type=Told)
-        return event_of(told, event_id, test=given.get(test_header.lower()) == "true")
+        return event_of(told, event_id, test=own_header(given, "test") == "true")
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Unreadable(f"the body is no event: {error}") from error
 
@@ -73,6 +72,18 @@ def authentic(
     if abs((time.time() if now is None else now) - int(timestamp)) > tolerance:
         raise StaleSignature("webhook-timestamp is too far from now: sent again by somebody, or a wrong clock")
     return event_id, given
+
+
+def own_header(given: Mapping[str, str], name: str) -> str | None:
+    """The value of a header of Leadwire's own, by its name without the prefix; None without it. `given` is in lower
+    case.
+
+    Each installation has its prefix, X-Service- by default. It is what stands before the name of the signature that
+    begins with `sha256=`: other headers may end alike.
+    """
+    signatures = [key for key, value in given.items() if key.endswith("signature") and value.startswith("sha256=")]
+    names = [f"{key.removesuffix('signature')}{name}" for key in (*signatures, "x-service-signature")]
+    return next((given[key] for key in names if key in given), None)
 
 
 class _Secret(NamedTuple):

@@ -102,6 +102,7 @@ class Receiver:
     def _report(
         self, body: bytes, headers: dict[str, str], verified: bool | None, reason: str | None, status: int
     ) -> None:
+        own = _prefix(headers).lower()
         decoded: Any = None
         with suppress(ValueError, RecursionError):
             decoded = json.loads(body)
@@ -113,8 +114,8 @@ class Receiver:
             event=_text(decoded, "event"),
             subject=_text(decoded, "data", "id"),
             webhook_id=headers.get("webhook-id", ""),
-            attempt=_ours(headers, "attempt"),
-            test=_ours(headers, "test") == "true",
+            attempt=headers.get(f"{own}attempt", ""),
+            test=headers.get(f"{own}test") == "true",
             timestamp=_text(decoded, "timestamp"),
             size=len(body),
             body=decoded,
@@ -127,15 +128,17 @@ class Receiver:
         if self.secret is None:
             return None, None
         try:
-            verifying.verify(body, headers, self.secret, now=int(clock.now().timestamp()))
+            now = int(clock.now().timestamp())
+            verifying.verify(body, headers, self.secret, now=now, prefix=_prefix(headers))
         except ValueError as error:
             return False, str(error)
         return True, None
 
 
-def _ours(headers: dict[str, str], name: str) -> str:
-    """`X-Service-Attempt` and the like, whatever prefix the sender was given."""
-    return next((value for key, value in headers.items() if key.startswith("x-") and key.endswith(f"-{name}")), "")
+def _prefix(headers: dict[str, str]) -> str:
+    """What the sender's own headers begin with: `X-Service-`, or what it was given. As its signature's name tells."""
+    signatures = (key for key, value in headers.items() if key.endswith("signature") and value.startswith("sha256="))
+    return next(signatures, "x-service-signature").removesuffix("signature").title()
 
 
 def _text(value: Any, *path: str) -> str:

@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import aclosing
 
 import pytest
+from msgspec import structs
 
 from leadwire.delivery import pull, signing
 from leadwire.domain.webhooks import receivers
@@ -56,6 +57,17 @@ async def test_events_come_one_after_the_other_and_take_effect_once(workspace, b
     assert sorted(row[0] for row in connection.execute("SELECT email FROM effect")) == sorted(expected)
     assert [row[0] for row in connection.execute("SELECT number FROM webhook_number ORDER BY 1")] == [1, 2, 3]
     connection.close()
+
+
+async def test_the_number_is_told_whatever_prefix_the_headers_have(
+    workspace, bot, wire, made, token, in_process, monkeypatch
+):
+    chosen = structs.replace(settings.get(), header_prefix="Acme-")
+    monkeypatch.setattr(settings, "get", lambda: chosen)
+    await people(workspace, bot, 1)
+    await wire.relay()
+    async with receiving(token, made.secret, in_process) as one, aclosing(one.deliveries()) as deliveries:
+        assert (await anext(deliveries)).number == "1"
 
 
 async def wire_time(count):

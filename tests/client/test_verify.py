@@ -26,10 +26,12 @@ def _body(kind: str = "lead.created", data: object = None) -> bytes:
     return json.dumps({"event": kind, "timestamp": STAMP, "data": data or DATA_SENT[kind]}).encode()
 
 
-def _signed(body: bytes, secret: str = SECRET, *, staged: str | None = None, test: bool = False) -> dict[str, str]:
+def _signed(
+    body: bytes, secret: str = SECRET, *, staged: str | None = None, test: bool = False, prefix: str = "X-Service-"
+) -> dict[str, str]:
     return dict(
         signing.headers(
-            event_id="evt_1", body=body, secret=secret, staged=staged, at=NOW, attempt=1, prefix="X-Service-", test=test
+            event_id="evt_1", body=body, secret=secret, staged=staged, at=NOW, attempt=1, prefix=prefix, test=test
         )
     )
 
@@ -50,6 +52,15 @@ def test_what_the_data_says():
     assert isinstance(event.data, Lead)
     assert (event.data.email, event.data.previous_attributes) == ("ada@example.com", {"score": 40})
     assert event.test
+
+
+@pytest.mark.parametrize("prefix", ["X-Service-", "X-Acme-", "Acme"])
+def test_a_test_is_one_whatever_prefix_the_headers_have_and_no_header_of_others_makes_one(prefix):
+    body, others = _body(), {"X-Stage-Signature": "x", "X-Stage-Test": "true", "Latest": "true"}
+    assert verify(body, others | _signed(body, test=True, prefix=prefix), SECRET, now=NOW).test
+    assert not verify(body, others | _signed(body, prefix=prefix), SECRET, now=NOW).test
+    headers = {name: value for name, value in _signed(body, test=True).items() if not name.endswith("-Signature")}
+    assert verify(body, headers, SECRET, now=NOW).test
 
 
 def test_a_lead_of_before_updated_at_was_last_changed_when_it_was_created():

@@ -63,8 +63,9 @@ class Listening:
 
     def post(self, body: bytes = BODY, path: str = "/", secret: str = SECRET, **signed: Any) -> int:
         """POST `body`, signed; the status answered."""
-        values = {"event_id": "evt_1", "staged": None, "at": int(clock.now().timestamp()), "attempt": 1}
-        headers = signing.headers(body=body, secret=secret, prefix="X-Service-", **{**values, **signed})
+        now = int(clock.now().timestamp())
+        values = {"event_id": "evt_1", "staged": None, "at": now, "attempt": 1, "prefix": "X-Service-"}
+        headers = signing.headers(body=body, secret=secret, **{**values, **signed})
         return self.client.post(path, content=body, headers=headers).status_code
 
     def raw(self, data: bytes) -> socket.socket:
@@ -103,9 +104,10 @@ def listening() -> Iterator[Any]:
         one.close()
 
 
-def test_a_signed_delivery_is_verified_answered_and_told_in_one_json_line(listening):
+@pytest.mark.parametrize("prefix", ["X-Service-", "Acme-"])
+def test_a_signed_delivery_is_verified_answered_and_told_in_one_json_line(listening, prefix):
     receiver = listening("--json", LEADWIRE_LISTEN_SECRET=SECRET)
-    assert receiver.post(attempt=2, test=True) == 204
+    assert receiver.post(attempt=2, test=True, prefix=prefix) == 204
     seen = receiver.seen()
     assert (seen["verified"], seen["reason"], seen["status"], seen["test"]) == (True, None, 204, True)
     assert (seen["event"], seen["webhook_id"], seen["attempt"]) == ("lead.created", "evt_1", "2")

@@ -385,10 +385,10 @@ async def test_it_verifies_as_the_server_signs(run):
         private[name] = signing.new_signing_key()
         public[name] = f"whpk_{base64.b64encode(signing.public_key(private[name])).decode()}"
 
-    def signed(secret, staged=None, at=None, key="", text=body):
+    def signed(secret, staged=None, at=None, key="", text=body, **how):
         headers = signing.headers(
             event_id="evt_1", body=text.encode(), secret=secret, staged=staged, at=at or int(time.time()), attempt=1,
-            prefix="X-Service-", signing_key=key,
+            signing_key=key, **{"prefix": "X-Service-", **how},
         )  # fmt: skip
         return dict(headers)
 
@@ -428,6 +428,9 @@ async def test_it_verifies_as_the_server_signs(run):
             for text in ("", "null", "[]", "{}", '{"event":1}', '{"checkpoint":{"at":"2026-01-02T03:04:05.678Z"}}')
         ),
     ]
+    others = {"X-Stage-Signature": "x", "X-Stage-Test": "true", "Latest": "true"}
+    prefixes = ("X-Service-", "X-Acme-", "Acme")
+    tests = [others | signed(SECRET, prefix=prefix, test=test) for prefix in prefixes for test in (True, False)]
     program = (
         HEAD
         + f"""
@@ -438,6 +441,8 @@ for (const [headers, secrets, body] of {json.dumps([case[:3] for case in cases])
       (error) => say(error.name),
     );
 }}
+for (const [headers, secret, body] of {json.dumps([(headers, SECRET, body) for headers in tests])})
+  for (const given of [headers, new Headers(headers)]) say((await verify(body, given, secret)).test);
 await verify("", new Headers(), []).catch((error) => say(error.message));
 for (const given of [[undefined, BASE], [KEY, undefined]])
   try {{ new Leadwire(...given); }} catch (error) {{ say(error.message); }}
@@ -445,6 +450,7 @@ for (const given of [[undefined, BASE], [KEY, undefined]])
     )
     said = [json.loads(line) for line in await run(program)]
     expected = [one for *_, said in cases for one in [said] * 2]
+    expected += [True, True, False, False] * 3
     missing = ["there is no secret", "the API key is missing", "the API key is missing"]
     assert [one[0] if isinstance(one, list) else one for one in said] == [*expected, *missing]
     assert said[0] == ["lead.deleted", "lead_ü", "2026-01-02T03:04:05.678Z"]

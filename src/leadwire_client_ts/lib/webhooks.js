@@ -47,7 +47,7 @@ export async function verify(body, headers, secrets, { tolerance = 300, now = Da
     const at = new Date(timestamp);
     if (typeof event !== "string" || !(at.getTime() > 0) || !(data instanceof Object))
         throw new SyntaxError("the body is no event");
-    return { kind: event, id, timestamp: at, data, test: header(headers, "x-service-test") === "true" };
+    return { kind: event, id, timestamp: at, data, test: ownHeader(headers, "test") === "true" };
 }
 /** The public keys of an endpoint, for `verify` instead of a secret: `const keys = publicKeys(address)`, then
  * `verify(body, headers, await keys())`. They are fetched again after five minutes; while that fails, known ones count, for
@@ -85,6 +85,14 @@ export function publicKeys(address) {
             throw new Unreachable(`${address} does not tell any key`);
         return known;
     };
+}
+/** A header of Leadwire's own, by its name without the prefix: each installation has its own, X-Service- by default. It
+ * is what stands before the name of the signature that begins with `sha256=`: other headers may end alike. */
+function ownHeader(headers, name) {
+    const names = (headers instanceof Headers ? [...headers.keys()] : Object.keys(headers)).map((one) => one.toLowerCase());
+    const signatures = names.filter((one) => one.endsWith("signature") && header(headers, one).startsWith("sha256="));
+    const own = [...signatures, "x-service-signature"].map((one) => header(headers, one.slice(0, -"signature".length) + name));
+    return own.find(Boolean) ?? "";
 }
 function header(headers, name) {
     if (headers instanceof Headers)

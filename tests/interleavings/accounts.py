@@ -37,6 +37,9 @@ SETUP: Final = sso.Setup(
 )  # fmt: skip
 BROWSER: Final = Browser("127.0.0.1", "Firefox", "another")
 
+_WITHOUT_AGENT: Final = """
+SELECT count(*) FROM conversation c JOIN user_account u ON u.id = c.assigned_to AND u.role = 'viewer'"""
+
 Operation = Callable[["People"], Awaitable[object]]
 OPERATIONS: Final[dict[str, Operation]] = {}
 
@@ -113,6 +116,11 @@ async def change_role(people: People) -> None:
 @_operation
 async def give_up_role(people: People) -> None:
     await people.form(people.admin, team.change_role(people.workspace, people.eve, "agent"))
+
+
+@_operation
+async def demote_colleague(people: People) -> None:
+    await people.form(people.admin, team.change_role(people.workspace, people.ben, "viewer"))
 
 
 @_operation
@@ -256,9 +264,14 @@ async def assign(people: People) -> None:
     await people.form(people.person, to)
 
 
+@_operation
+async def claim(people: People) -> None:
+    await inbox.claim(people.workspace, people.conversation, people.ben, held_by=people.ada)
+
+
 async def meet(people: People, names: tuple[str, str]) -> tuple[int, list[str]]:
     """Let two operations meet, the first held before each of its statements. Return how many orders, and what does not
-    hold: each ends, perhaps by a refusal, and the workspace has an admin.
+    hold: each ends, perhaps by a refusal, the workspace has an admin, and who has a conversation answers visitors.
     """
     orders, violations = 0, list[str]()
 
@@ -279,6 +292,8 @@ async def meet(people: People, names: tuple[str, str]) -> tuple[int, list[str]]:
             wrong.append("nobody is an admin")
         if await db.value("SELECT count(*) FROM login WHERE id NOT IN (SELECT login_id FROM user_account)"):
             wrong.append("a login has no account")
+        if await db.value(_WITHOUT_AGENT):
+            wrong.append("somebody has a conversation who answers nobody")
         violations.extend(f"{' and '.join(names)}, {order}: {what}" for what in wrong)
         return both
 

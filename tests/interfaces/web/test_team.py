@@ -167,6 +167,16 @@ async def test_who_was_no_admin_for_a_while_is_no_operator(workspace):
     assert await db.value("SELECT operator FROM user_account WHERE id = $1", ada) is False
 
 
+async def test_what_is_refused_leaves_the_patience_of_the_transaction_as_it_was(workspace):
+    """A sign-in by single sign-on goes on after it."""
+    ada = await make.user(workspace, "admin")
+    async with db.transaction():
+        before = await db.value("SHOW lock_timeout")
+        with pytest.raises(Conflict, match="last admin"):
+            await team.change_role(workspace, ada, "viewer")
+        assert await db.value("SHOW lock_timeout") == before
+
+
 async def test_links_for_whoever_opens_them_are_not_one_another_s(workspace):
     links = [await team.invite(workspace, None, "agent") for _ in range(2)]
     for number, link in enumerate(links):

@@ -98,6 +98,11 @@ async def users(workspace: str | None = None) -> list[schema.UserListed]:
 
 
 @query()
+async def agent(workspace: str, user_id: str) -> schema.UserListed | None:
+    """Somebody who answers visitors. Until the open transaction ends, they go on doing so: a change of them waits."""
+
+
+@query()
 async def team(workspace: str) -> list[db.Row]:
     """Everybody with an account in a workspace, with when they were last there, oldest account first."""
 

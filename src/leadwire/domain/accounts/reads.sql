@@ -28,6 +28,10 @@ FROM api_key WHERE :workspace::text IS NULL OR workspace_id = :workspace ORDER B
 SELECT id, workspace_id, email_address, role, created_at, operator, name FROM user_account
 WHERE :workspace::text IS NULL OR workspace_id = :workspace ORDER BY created_at, id
 
+-- agent
+SELECT id, workspace_id, email_address, role, created_at, operator, name FROM user_account
+WHERE workspace_id = :workspace AND id = :user_id AND role IN ('admin', 'agent') FOR SHARE
+
 -- passkeys
 SELECT id, name, backed_up, created_at, last_used_at FROM passkey WHERE user_id = :login_id ORDER BY created_at, id
 

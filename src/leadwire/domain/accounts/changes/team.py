@@ -5,14 +5,15 @@ There is no default password.
 
 import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from piccolo.columns.combination import Where
 
 from leadwire.domain.accounts import joining, keys, quotas
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.schema import Role, full_name
+from leadwire.domain.accounts.schema import Role, full_name, has_role
 from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import Invitation, UserAccount, Workspace
@@ -22,10 +23,14 @@ from leadwire.domain.mail.compose import address as normalized
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, named
-from leadwire.infrastructure.errors import Conflict, Forbidden, NotFound, Unavailable
+from leadwire.infrastructure.errors import Conflict, DomainError, Forbidden, NotFound, Unavailable
 from leadwire.infrastructure.rate_limit import RateLimit
 
+T = TypeVar("T")
+
 LIFE: Final = timedelta(days=3)
+LET_GO: Final[list[Callable[[str, str], Awaitable[None]]]] = []
+"""What the packages above do in the transaction in which somebody (a workspace, a user) answers visitors no more."""
 
 _TO_ONE: Final = RateLimit("invitations-to", 5, window=3600)
 _BY_ONE: Final = RateLimit("invitations-of", 100, window=3600)
@@ -101,22 +106,15 @@ async def remove_user(workspace: str, user_id: str, by: str = "") -> str:
 
     Raise NotFound; Forbidden where the account `by` is no admin any more; Conflict for the last admin; Unavailable
     while others hold what goes with it.
-
-    The person's own request may have locked that, and wait for their row: then this lets go of it, and begins again.
     """
-    for _ in range(_TRIES):
-        async with db.transaction():
-            let_go = await db.savepoint()
-            try:
-                await _PATIENCE.rows()
-                email, _ = await _lock_user(workspace, user_id, by, stays_admin=False)
-                await UserAccount.delete().where(*_is(workspace, user_id))
-                await _PATIENT_AGAIN.rows()
-                return email
-            except (db.Locked, db.Deadlock):
-                await let_go()
-        await asyncio.sleep(_LOOK)
-    raise Unavailable("They are changing something themselves. Try again.")
+
+    async def remove() -> str:
+        email, _ = await _lock_user(workspace, user_id, by, stays_admin=False)
+        await _let_go(workspace, user_id)
+        await UserAccount.delete().where(*_is(workspace, user_id))
+        return email
+
+    return await _patiently(remove)
 
 
 async def rename(workspace: str, user_id: str, name: str) -> str | None:
@@ -131,12 +129,17 @@ async def change_role(workspace: str, user_id: str, role: Role, by: str = "") ->
 
     Who is no admin any more is no operator either, nor is one again with the role: the command line alone makes them.
     """
-    async with db.transaction():
+
+    async def change() -> tuple[str, str]:
         email, before = await _lock_user(workspace, user_id, by, stays_admin=role == "admin")
         await UserAccount.update({UserAccount.role: role}).where(*_is(workspace, user_id))
         if role != "admin":
             await UserAccount.update({UserAccount.operator: False}).where(*_is(workspace, user_id))
+        if not has_role(role, "agent"):
+            await _let_go(workspace, user_id)
         return email, before
+
+    return await _patiently(change)
 
 
 async def set_operator(workspace: str, user_id: str, *, operator: bool) -> str:
@@ -146,6 +149,32 @@ async def set_operator(workspace: str, user_id: str, *, operator: bool) -> str:
     if not rows:
         raise Conflict("An operator is an admin: let them be one first.")
     return str(rows[0]["email_address"])
+
+
+async def _let_go(workspace: str, user_id: str) -> None:
+    for change in LET_GO:
+        await change(workspace, user_id)
+
+
+async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """Do a change of a person in a transaction. Raise Unavailable while others hold what belongs to them.
+
+    The person's own request may have locked that, and wait for their row: then this lets go of it, and begins again.
+    """
+    for _ in range(_TRIES):
+        async with db.transaction():
+            let_go = await db.savepoint()
+            try:
+                await _PATIENCE.rows()
+                result = await work()
+                await _PATIENT_AGAIN.rows()
+                return result
+            except (DomainError, db.Locked, db.Deadlock) as error:
+                await let_go()
+                if isinstance(error, DomainError):
+                    raise
+        await asyncio.sleep(_LOOK)
+    raise Unavailable("They are changing something themselves. Try again.")
 
 
 def _is(workspace: str, user_id: str) -> tuple[Where, Where]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from leadwire.domain.accounts import quotas
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.schema import UserListed, has_role
 from leadwire.domain.conversations import changes, pubsub, reads
 from leadwire.domain.conversations.changes import seen
@@ -19,7 +20,7 @@ from leadwire.domain.conversations.table import ConversationNote, SavedReply
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.queries import query
 from leadwire.infrastructure.db.statements import insert, named
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
+from leadwire.infrastructure.errors import Conflict, FieldError, Forbidden, Invalid
 from leadwire.infrastructure.unseen import UNSEEN, is_name
 
 _MOST_REPLIES: Final = 100  # in a workspace
@@ -28,8 +29,8 @@ _MOST_TAGS: Final = 20  # of a conversation
 _LONGEST_TAG: Final = 40
 _MENTION: Final = re.compile(r"(?<![\w@])@([\w.+-]+(?:@[\w-]+(?:\.[\w-]+)+)?)")
 
-_LOCK, _ASSIGN, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _BLANKED, _COUNT_REPLIES, _ADD_MENTION, _SAYS_SO = named(
-    __file__, "lock assign responded give_back tag tags blanked count_replies mention says_so"
+_LOCK, _ASSIGN, _LET_GO, _RESPONDED, _GIVE_BACK, _TAG, _TAGS, _BLANKED, _COUNT_REPLIES, _ADD_MENTION, _SAYS_SO = named(
+    __file__, "lock assign let_go responded give_back tag tags blanked count_replies mention says_so"
 )
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
 _ADD_REPLY: Final = insert(*SavedReply.all_columns())
@@ -39,7 +40,7 @@ async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: 
     """Take a conversation, also from the bot, or from the colleague `held_by` who has it now.
 
     Of two who try at once, one gets it. Raise ConversationNotFound, AlreadyEnded; Conflict `already_claimed` when
-    another user has it.
+    another user has it; Forbidden when they answer visitors no more.
     """
     await _give(workspace, conversation_id, user_id, user_id, held_by, "taken over by an operator")
 
@@ -48,11 +49,7 @@ async def assign(
     workspace: str, conversation_id: str, user_id: str, to: str, *, held_by: str | None = None
 ) -> UserListed:
     """Give a conversation to somebody who answers visitors, who is returned. Raise as `claim`; Invalid."""
-    people = [user for user in await accounts.users(workspace) if user.id == to and has_role(user.role, "agent")]
-    if not people:
-        raise Invalid("Choose somebody who answers visitors.")
-    await _give(workspace, conversation_id, user_id, to, held_by, "assigned by an operator")
-    return people[0]
+    return await _give(workspace, conversation_id, user_id, to, held_by, "assigned by an operator")
 
 
 async def release(workspace: str, conversation_id: str, user_id: str) -> None:
@@ -67,7 +64,7 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
     """
     once = once[:_LONGEST_NAME]
     message = NewMessage(role="agent", content=_text(content), user_id=user_id, client_message_id=once or None)
-    async with locked(workspace, conversation_id) as (status, holder):
+    async with _locked_for(workspace, conversation_id, user_id, user_id) as (_, status, holder):
         if once and (earlier := await reads.reply_to(workspace, conversation_id, once)):
             return earlier[0]
         with_bot = "The bot has this conversation: claim it first."
@@ -161,11 +158,39 @@ async def remove_reply(workspace: str, reply_id: str) -> str:
     """Remove a saved reply. Return its name. Raise NotFound."""
 
 
-async def _give(workspace: str, conversation_id: str, by: str, to: str, held_by: str | None, reason: str) -> None:
-    async with locked(workspace, conversation_id, held_by, by) as (status, _):
+async def _give(workspace: str, conversation_id: str, by: str, to: str, held_by: str | None, reason: str) -> UserListed:
+    async with _locked_for(workspace, conversation_id, to, by, held_by, by) as (person, status, _):
         if status == "active":
             await changes.hand_off(workspace, conversation_id, reason)
         await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=to, now=clock.now())
+        return person
+
+
+async def _let_go(workspace: str, user_id: str) -> None:
+    """Return to the queue what somebody has who answers visitors no more."""
+    for row in await _LET_GO.rows(workspace=workspace, user_id=user_id, now=clock.now()):
+        pubsub.publish(workspace, row["id"])
+
+
+team.LET_GO.append(_let_go)
+
+
+@asynccontextmanager
+async def _locked_for(
+    workspace: str, conversation_id: str, to: str, by: str, *may: str | None
+) -> AsyncIterator[tuple[UserListed, str, str | None]]:
+    """Lock a conversation as `locked`, and before it, as `team` does, the person who is to have it.
+
+    Raise as `locked`; where they do not answer visitors, Invalid, or Forbidden if it is they who ask.
+    """
+    async with db.transaction():
+        person = await accounts.agent(workspace, to)
+        async with locked(workspace, conversation_id, *may) as (status, holder):
+            if person is None and to == by:
+                raise Forbidden("You have just been removed, or do not answer visitors any more.")
+            if person is None:
+                raise Invalid("Choose somebody who answers visitors.")
+            yield person, status, holder
 
 
 @asynccontextmanager

@@ -14,6 +14,10 @@ UPDATE conversation SET assigned_to = :user_id, end_due_at = NULL, {awake},
     assigned_at = CASE WHEN :user_id::text IS NOT NULL THEN :now::timestamptz END
 WHERE workspace_id = :workspace AND id = :id
 
+-- let_go: return to the queue what somebody has
+UPDATE conversation SET assigned_to = NULL, assigned_at = NULL, {awake}
+WHERE workspace_id = :workspace AND assigned_to = :user_id AND status = 'handoff' RETURNING id
+
 -- responded
 UPDATE conversation SET first_response_at = :at
 WHERE workspace_id = :workspace AND id = :id AND first_response_at IS NULL

@@ -109,6 +109,20 @@ async def test_a_row_says_what_the_visitor_said_and_since_when_they_wait(workspa
     assert tuple(await inbox_reads.counts(workspace, ada)) == (0, 0)
 
 
+async def test_who_asks_for_a_person_again_waits_since_then(workspace, waiting, operators):  # noqa: F811
+    """Not since they wrote to the bot, which had the conversation back."""
+    talk, (ada, _) = waiting.conversation, operators
+    await inbox.reply(workspace, talk, ada, "This is a shop.")
+    await hand_back(workspace, talk, ada)
+    await waiting.says("ada@example.com")
+    await runtime.hand_off(await waiting.visit())
+    asked = await db.value("SELECT handoff_requested_at FROM conversation")
+    await inbox.claim(workspace, talk, ada)
+    assert (await inbox_reads.one(workspace, talk, ada))["waits_since"] == asked
+    await waiting.says("Hello?")
+    assert (await inbox_reads.one(workspace, talk, ada))["waits_since"] == asked
+
+
 async def test_a_row_does_not_repeat_the_name_unless_there_is_nothing_else(workspace, bot, operators):  # noqa: F811
     talk = await conversations.start(workspace, bot, Origin())
     await conversations.add_message(workspace, talk, "user", "Ada", answers="name")

@@ -16,13 +16,15 @@ LEFT JOIN LATERAL (
     ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true
 
 -- {waits_since}: since when the visitor waits for a person: they asked for one, or wrote again after an answer
+-- What they wrote to a bot that had the conversation back is no part of it: it ended when they asked for a person again.
 -- NULL if they do not.
 CASE WHEN c.status <> 'handoff' THEN NULL
     WHEN c.assigned_to IS NULL THEN c.handoff_requested_at
     WHEN last.role IS DISTINCT FROM 'user' THEN NULL WHEN c.first_response_at IS NULL THEN c.handoff_requested_at
-    ELSE (SELECT w.created_at FROM message w WHERE w.conversation_id = c.id AND w.role = 'user' AND w.seq > (
-        SELECT a.seq FROM message a WHERE a.conversation_id = c.id AND a.role = 'agent'
-        ORDER BY a.conversation_id DESC, a.seq DESC LIMIT 1) ORDER BY w.conversation_id, w.seq LIMIT 1) END
+    ELSE greatest(c.handoff_requested_at, (
+        SELECT w.created_at FROM message w WHERE w.conversation_id = c.id AND w.role = 'user' AND w.seq > (
+            SELECT a.seq FROM message a WHERE a.conversation_id = c.id AND a.role = 'agent'
+            ORDER BY a.conversation_id DESC, a.seq DESC LIMIT 1) ORDER BY w.conversation_id, w.seq LIMIT 1)) END
 
 -- {words}
 (SELECT m.content FROM message m WHERE m.conversation_id = c.id AND m.role = 'user'

@@ -13,10 +13,11 @@ from leadwire.domain.conversations.changes import end_and_snooze, seen
 from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web.faces import nickname
-from tests import jobs
+from tests import jobs, make
 from tests.browser.conftest import visiting
 from tests.browser.desk import COMPOSE, signed_in
 from tests.domain.bots.conftest import Visitor, live  # noqa: F401 - a fixture
+from tests.waiting import eventually
 
 RECORDER = """
 window.told = []
@@ -185,6 +186,21 @@ async def test_colleagues_see_each_other_and_mentions(agent, door, workspace, cr
         await opened(zoe, first)
         await expect(row(zoe, first)).not_to_contain_text("@ you")
         assert another.complaints == []
+
+
+async def test_each_mention_is_read_where_it_is_seen(agent, door, workspace, crowd):
+    """The second one, of the same messages, stayed unread until the page was loaded anew."""
+    (visitor,) = await crowd(1)
+    zoe = await make.user(workspace)
+    await agent.goto(f"{door}/inbox?c={visitor.conversation}")
+    for text in ("@mary please", "@mary once more"):
+        await acts.note(workspace, visitor.conversation, zoe, text)
+        await expect(agent.locator("#notes")).to_contain_text(text)
+        await eventually(_read)
+
+
+async def _read():
+    return await db.value("SELECT count(*) FROM conversation_read WHERE mentioned_at IS NOT NULL") == 0
 
 
 async def test_forms_are_merged_whatever_their_fields_are_called(agent, door, workspace, crowd, visit):

@@ -86,10 +86,10 @@ const conversation = () => new URLSearchParams(location.search).get("c");
 let posted = "", bottom = "", count = 0;
 
 function noteRead() {
-  const lines = log();
-  if (!lines?.dataset.seq || document.visibilityState !== "visible" || !document.hasFocus() || !atEnd(lines)) return;
-  const { seq, read } = lines.dataset, now = `${conversation()} ${seq} ${read}`;
-  if (Number(seq) <= Number(read) || now === posted) return;
+  const lines = log(), { seq, read } = lines?.dataset ?? {}, now = `${conversation()} ${seq} ${read}`;
+  const isNew = Number(seq) > Number(read);
+  if (!isNew) posted = ""; // what is new again is told again
+  if (!isNew || now === posted || document.visibilityState !== "visible" || !document.hasFocus() || !atEnd(lines)) return;
   posted = now;
   post(`/inbox/${conversation()}/seen`, { seq }).then((answer) => { if (!answer?.ok) posted = ""; }); // told again
 }

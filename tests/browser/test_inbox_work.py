@@ -331,6 +331,18 @@ async def test_tomorrow_is_tomorrow_where_the_person_is(browser, door, workspace
         assert visit.complaints == []
 
 
+async def test_enter_in_the_field_of_a_time_snoozes_until_then(agent, door, crowd):
+    (visitor,) = await crowd(1)
+    await agent.goto(f"{door}/inbox?c={visitor.conversation}")
+    await agent.get_by_text("Snooze", exact=True).click()
+    field, then = agent.locator("#snooze [name=at]"), f"{clock.now() + timedelta(days=3):%Y-%m-%dT08:15}"
+    await field.fill(then)
+    await field.press("Enter")
+    await one_in(agent, visitor, "snoozed")
+    there = await agent.evaluate("then => Date.parse(then) / 1000", then)
+    assert (await value("snoozed_until", visitor)).timestamp() == there
+
+
 async def test_on_a_phone_there_are_three_steps(browser, door, workspace, crowd):
     (visitor,) = await crowd(1)
     async with visiting(browser, viewport={"width": 390, "height": 844}, has_touch=True) as visit:

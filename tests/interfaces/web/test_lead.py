@@ -169,13 +169,17 @@ async def test_a_viewer_sees_and_cannot_change(viewer, workspace, bot):
     await viewer.fill(f"/leads/{lead.id}/export", 403)
 
 
+async def test_notes_are_for_those_who_answer_visitors(agent, viewer, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await inbox.note(workspace, lead.conversation_id, await make.user(workspace), "Wants a discount")
+    pages = [await person.open(f"/leads/{lead.id}") for person in (agent, viewer)]
+    assert ["Wants a discount" in page for page in pages] == [True, False]
+
+
 async def test_the_history_says_what_became_different(viewer, workspace, bot):
     lead = await make.lead(workspace, bot, score=10, custom_fields={"stage": "new"})
     await changes.update(workspace, lead.id, LeadPatch(score=60, custom_fields={"stage": "won"}), unchanged={})
-    ada = await make.user(workspace)
-    await inbox.note(workspace, lead.conversation_id, ada, "Wants a discount")
     page = await viewer.open(f"/leads/{lead.id}")
-    assert "Wants a discount" in page
     assert 'title="lead.created">Became a lead<' in page
     assert "<b>score</b> <s>10</s> → <span>60</span>" in page
     assert "<b>stage</b> <s>new</s> → <span>won</span>" in page

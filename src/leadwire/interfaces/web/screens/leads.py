@@ -173,7 +173,7 @@ async def lead(context: PageContext, lead_id: str) -> Values:
         "sent": await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
         "bots": names,
         "bot": names.get(lead.bot_id, lead.bot_id),
-        "notes": await conversations.notes_of_lead(context.workspace, lead.id),
+        "notes": await conversations.notes_of_lead(context.workspace, lead.id) if context.may("agent") else [],
         "who": await _actors(context.workspace),
         "name": lead.name or _way(lead),
         "way": _way(lead),

@@ -11,6 +11,7 @@ from leadwire.domain.accounts.changes import workspaces as moves
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import erasing
 from leadwire.domain.workspaces import changes as workspaces
@@ -137,6 +138,27 @@ async def test_a_visitor_asks_for_a_person_and_ends(caller):
     refused = await caller.says("wait")
     assert (refused.status_code, refused.json()["code"]) == (409, "conversation_ended")
     assert (await make.kinds()).count("conversation.ended") == 1
+
+
+async def test_a_blocked_network_reaches_nobody_from_its_other_conversations(workspace, caller, shop):
+    other = Caller(caller.client, shop)
+    for one in (caller, other):
+        await one.says("ada@example.com")
+    await visitor_sessions.block(workspace, caller.conversation, ids.new("user"))
+    before = await make.kinds()
+    refused = [
+        await other.says("are you there?"),
+        await other.post("handoff"),
+        await other.post("transcript"),
+        await caller.post("rating", {"rating": 1, "comment": "Call me"}),  # of the one that was ended
+    ]
+    assert {(one.status_code, one.json()["code"]) for one in refused} == {(403, "visitor_blocked")}
+    assert await make.kinds() == before
+    assert await db.value("SELECT count(*) FROM conversation WHERE rating IS NOT NULL") == 0
+    assert (await other.get("messages")).status_code == 200  # what was said to them is theirs to read, and to end
+    assert (await other.post("end")).status_code == 200
+    await visitor_sessions.unblock(workspace, caller.conversation)
+    assert (await caller.post("rating", {"rating": 1})).status_code == 200
 
 
 async def test_a_token_speaks_in_its_conversation_only(anonymous, shop, caller):

@@ -41,6 +41,6 @@ async def _nudge_or_end(conversation_id: str, flow: Flow | None) -> None:
     if row and row["over"]:
         await conversations.end(row["workspace_id"], conversation_id, "system", "silence")
     elif row and flow:
-        if flow.nudge_text:
+        if flow.nudge_text and not row["blocked"]:
             await conversations.add_message(row["workspace_id"], conversation_id, "bot", flow.nudge_text)
         await visitor_sessions.record_nudge(conversation_id)

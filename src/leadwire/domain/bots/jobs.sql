@@ -1,6 +1,7 @@
 -- {silent}: conversations to be nudged or ended
 -- After a nudge the rest of the minutes runs from it. Every message sets `updated_at`.
-SELECT c.id, c.workspace_id, c.bot_id, c.flow_version, over.so AS over, c.updated_at
+SELECT c.id, c.workspace_id, c.bot_id, c.flow_version, over.so AS over, c.updated_at,
+    EXISTS (SELECT FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address) AS blocked
 FROM conversation c JOIN visit v ON v.conversation_id = c.id,
 LATERAL (SELECT now() - c.updated_at > CASE
     WHEN c.status = 'handoff' THEN interval '24 hours'

@@ -15,7 +15,7 @@ from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.flow import attachments
-from leadwire.domain.bots.schema import BotNotFound, ChatClosed, LiveBot, Turn, VisitorSession
+from leadwire.domain.bots.schema import BotNotFound, ChatClosed, LiveBot, Turn, VisitorBlocked, VisitorSession
 from leadwire.domain.bots.visitors import faq, identities, runtime, traces
 from leadwire.domain.bots.visitors.opening import BotConfig, opening
 from leadwire.domain.conversations import changes as conversations
@@ -114,7 +114,7 @@ async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONRespo
 @get("/conversations/{conversation_id:str}/messages")
 async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """The messages after a position in the conversation (`after`, default 0)."""
-    session = await _session(request, conversation_id)
+    session = await _session(request, conversation_id, reaches=False)
     after = _position(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
     messages = await conversation_reads.messages(session.workspace, session.conversation_id, after)
     return JSONResponse(runtime.turn_of(session, messages))
@@ -123,7 +123,7 @@ async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResp
 @get("/conversations/{conversation_id:str}/events")
 async def stream_events(request: _R, conversation_id: FromPath[str]) -> Stream:
     """Stream the messages from now on, while a person answers."""
-    session = await _session(request, conversation_id)
+    session = await _session(request, conversation_id, reaches=False)
     if session.status != "handoff":
         raise Conflict("The bot answers at once: there is nothing to wait for.", code="not_in_handoff")
     if pubsub.hub.watchers(session.workspace, session.conversation_id) >= _MOST_STREAMS:
@@ -141,7 +141,7 @@ async def request_handoff(request: _R, conversation_id: FromPath[str]) -> JSONRe
 @post("/conversations/{conversation_id:str}/end")
 async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """End the conversation. Ending it again changes nothing."""
-    session = await _session(request, conversation_id)
+    session = await _session(request, conversation_id, reaches=False)
     await conversations.end(session.workspace, session.conversation_id, "visitor", "closed by the visitor")
     return JSONResponse(Turn("ended", [], None))
 
@@ -167,7 +167,7 @@ async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn
 @post("/conversations/{conversation_id:str}/activity")
 async def note_activity(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Tell who answers that the visitor types, or how far they have read. Nobody answers: nothing is noted."""
-    session = await _session(request, conversation_id)
+    session = await _session(request, conversation_id, reaches=False)
     fields = body.fields(await body.json_object(request), Activity)
     if session.status == "handoff" and not session.blocked:
         if fields.typing:
@@ -215,9 +215,9 @@ async def _bot(bot_id: str) -> LiveBot:
     return bot
 
 
-async def _session(request: _R, conversation_id: str) -> VisitorSession:
+async def _session(request: _R, conversation_id: str, *, reaches: bool = True) -> VisitorSession:
     """The session of the caller's token, which is for one conversation only. Raise Unauthenticated, NotFound;
-    RateLimited after many wrong tokens; WorkspaceSuspended.
+    RateLimited after many wrong tokens; WorkspaceSuspended; VisitorBlocked for what `reaches` people or the bot.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = await reads.session_by_token(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
@@ -229,6 +229,8 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
         raise ConversationNotFound
     if session.suspended:
         raise await why_closed(session.workspace, ChatClosed)
+    if reaches and session.blocked:
+        raise VisitorBlocked
     return session
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import jobs as silence
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
@@ -131,3 +132,10 @@ async def test_those_that_fail_or_rest_do_not_hide_the_others(live, db_clock):
     offers = await silence.silent()
     await queue.add_all("silence", offers[:2])
     assert await silence.silent() == offers[2:]
+
+
+async def test_a_blocked_visitor_is_not_nudged_and_the_conversation_ends(workspace, visitor, after):
+    other = Visitor(visitor.bot)
+    await other.says("ada@example.com")
+    await visitor_sessions.block(workspace, other.conversation, await make.user(workspace))
+    assert [await after(minutes) for minutes in (6, 30)] == [(0, 0), (0, 1)]

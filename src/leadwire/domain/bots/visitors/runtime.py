@@ -9,14 +9,13 @@ import hashlib
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.flow import attachments, engine
 from leadwire.domain.bots.flow.engine import Saved
-from leadwire.domain.bots.schema import BotNotFound, LiveBot, Turn, VisitorSession
+from leadwire.domain.bots.schema import BotNotFound, LiveBot, Turn, VisitorBlocked, VisitorSession
 from leadwire.domain.bots.visitors import decide
 from leadwire.domain.bots.visitors.decide import Heard
 from leadwire.domain.bots.visitors.faq import Answerer, Question
@@ -31,9 +30,7 @@ from leadwire.domain.leads import holders
 from leadwire.domain.leads.schema import Lead, LeadPatch
 from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.errors import Conflict, Forbidden
-
-_BLOCKED: Final = "You cannot chat here."
+from leadwire.infrastructure.errors import Conflict
 
 
 async def start(
@@ -51,7 +48,7 @@ async def start(
         if earlier := await reads.session_by_start_key(key):
             return await _repeat_start(earlier, client_message_id)
         if await reads.is_blocked(bot.workspace, address):
-            raise Forbidden(_BLOCKED, code="visitor_blocked")
+            raise VisitorBlocked
         state, greeting = engine.begin(bot.flow)
         plan = planning.begin(bot.workspace, bot.id, origin, bot.version)
         session = VisitorSession(bot.workspace, plan.id, bot.id, bot.flow, "active", state, None, plan.known)
@@ -84,11 +81,8 @@ async def handle_message(
     page: Mapping[str, str] | None = None,
 ) -> Turn:
     """Take a visitor's turn; `page` as for `decide.hear`. A repeated message gets the stored reply. Raise Invalid;
-    Conflict when the conversation is over or full; Forbidden when the visitor is blocked; Unavailable when it
-    changes again and again.
+    Conflict when the conversation is over or full; Unavailable when it changes again and again.
     """
-    if session.blocked:
-        raise Forbidden(_BLOCKED, code="visitor_blocked")
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
 
     async def take(number: int) -> Turn:

@@ -55,6 +55,9 @@ FROM event v WHERE v.id = ANY($1) AND v.body <> ''"""
 _DOUBLED: Final = """
 SELECT event_id, generation, number FROM attempt WHERE counted GROUP BY event_id, endpoint_id, generation, number
 HAVING count(*) > 1"""
+_TOGETHER: Final = """
+SELECT endpoint_id, subject FROM delivery WHERE state = 'queued' AND subject IS NOT NULL GROUP BY endpoint_id, subject
+HAVING count(*) > 1"""
 _UNSENDABLE: Final = "SELECT count(*) FROM delivery d JOIN event v ON v.id = d.event_id WHERE v.body = ''"
 _NUMBERS: Final = """
 SELECT last, ARRAY(SELECT sequence FROM every_delivery d WHERE d.endpoint_id = s.endpoint_id AND sequence IS NOT NULL
@@ -83,6 +86,7 @@ async def broken(start: Start, wire: Wire, done: frozenset[str]) -> list[str]:
     checks, _ = await ledger.check(None, msgspec.structs.replace(wire.settings, retry_schedule=()))
     found = [f"{one.broken} {one.name}" for one in checks if one.broken and one.name != "overdue_with_room"]
     found += [f"{tuple(row)} is recorded twice" for row in await db.rows(_DOUBLED)]
+    found += [f"two of {row['subject']} are on their way" for row in await db.rows(_TOGETHER)]
     if "erase_person" in done and "erased" not in done and await db.value(_UNSENDABLE):
         found.append("what was erased is still to be sent")
     if "delete_events" in done:
@@ -113,6 +117,7 @@ async def ends(start: Start, wire: Wire, done: frozenset[str]) -> list[str]:
     found += await broken(start, wire, done)
     if left := await db.value(_LEFT):
         found.append(f"{left} never end")
+    found += [f"two of {row['subject']} are on their way" for row in await db.rows(_TOGETHER)]
     if "erase_person" in done and any(TEXT in row for rows in (await make.stored()).values() for row in rows):
         found.append("an answer that repeats what was erased is kept")
     return found

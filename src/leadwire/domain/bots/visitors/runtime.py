@@ -144,7 +144,7 @@ async def capture(workspace: str, conversation_id: str, contact: LeadPatch) -> L
             await holders.wait_for(session.bot_id, contact)
             now = await reads.current(session, lock=True)
             if now.lead_id:
-                raise Conflict("This visitor is a lead already.", code="lead_known")
+                raise conversations.LeadKnown
             await _finish(decide.heard(now, planning.change(now.known), now.state, answers))
             lead = (await reads.current(session)).known.lead
         assert lead  # noqa: S101 - it was captured

@@ -15,6 +15,10 @@ from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Conflict
 
 
+class LeadKnown(Conflict, code="lead_known", detail="This visitor is a lead already."):
+    """Somebody, or the visitor, was faster."""
+
+
 async def start(workspace: str, bot_id: str, origin: schema.Origin, flow_version: int | None = None) -> str:
     """Open a conversation with a visitor who sends the first message. Return its id."""
     plan = planning.begin(workspace, bot_id, origin, flow_version)
@@ -42,8 +46,8 @@ async def add_messages(
 
 
 async def capture_lead(workspace: str, conversation_id: str, contact: LeadPatch) -> Lead:
-    """Store the visitor as a lead. Raise ConversationNotFound, Invalid; Conflict `lead_known` when they are one by now;
-    Unavailable when others change it meanwhile.
+    """Store the visitor as a lead. Raise ConversationNotFound, Invalid; LeadKnown when they are one by now; Unavailable
+    when others change it meanwhile.
     """
     bot_id = (await reads.detail(workspace, conversation_id)).bot_id
 
@@ -52,7 +56,7 @@ async def capture_lead(workspace: str, conversation_id: str, contact: LeadPatch)
             await holders.wait_for(bot_id, contact)  # before the conversation is locked, as a visitor's turn does
             stored = await reads.lock(workspace, conversation_id)
             if stored.row["lead_id"]:
-                raise Conflict("This visitor is a lead already.", code="lead_known")
+                raise LeadKnown
             holder = await holders.holder(workspace, bot_id, contact)
             plan = planning.capture(planning.change(stored), contact, holder)
             await store(plan)

@@ -147,7 +147,8 @@ async def test_the_type_of_a_problem_leads_to_its_explanation(client, pages):
     [
         *("interfaces/v1", "interfaces/widget", "domain/bots/visitors", "domain/conversations/plan.py"),
         *("domain/conversations/schema.py", "domain/conversations/changes/seen.py", "domain/webhooks/receivers.py"),
-        *("domain/notices/changes/transcript.py", "domain/exports", "domain/leads/identity.py", "domain/bots/schema.py"),
+        *("domain/notices/changes/transcript.py", "domain/exports", "domain/leads/identity.py"),
+        "domain/bots/schema.py",
     ],
 )
 async def test_each_code_that_a_program_can_get_is_explained(pages, path):

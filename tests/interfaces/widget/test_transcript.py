@@ -58,7 +58,8 @@ async def test_it_comes_to_the_address_that_was_given(caller):  # noqa: F811
     assert (await caller.get("messages")).json()["transcript"] is True
     answer = await caller.post("transcript")
     assert (answer.status_code, answer.json()["messages"]) == (200, [])
-    await caller.post("end")
+    ended = (await caller.post("end")).json()
+    assert (ended["status"], ended["transcript"], ended["captured"]) == ("ended", True, True)
     assert (await caller.post("transcript")).status_code == 200
     (to, values), (again, _) = await mails("transcript")
     assert to == again == "ada@example.com"

@@ -142,8 +142,8 @@ async def request_handoff(request: _R, conversation_id: FromPath[str]) -> JSONRe
 async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """End the conversation. Ending it again changes nothing."""
     session = await _session(request, conversation_id, reaches=False)
-    await conversations.end(session.workspace, session.conversation_id, "visitor", "closed by the visitor")
-    return JSONResponse(Turn("ended", [], None))
+    await conversations.end(*session.place, "visitor", "closed by the visitor")
+    return JSONResponse(runtime.turn_of(msgspec.structs.replace(session, status="ended"), []))
 
 
 @post("/conversations/{conversation_id:str}/transcript")

@@ -10,6 +10,7 @@ import pytest
 
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.relay import fan_out
+from leadwire.domain.accounts.changes import team
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import Statement, sql
 from tests.waiting import eventually
@@ -30,6 +31,7 @@ def patient() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(due, "PATIENCE", sql("SELECT set_config('lock_timeout', '4min', true)"))
         patch.setattr(fan_out, "_PATIENCE", "4min")
+        patch.setattr(team, "_PATIENCE", due.PATIENCE)
         yield
 
 

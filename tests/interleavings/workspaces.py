@@ -31,7 +31,9 @@ CHANGES: Final[dict[str, Callable[[str], Awaitable[Any]]]] = {
 CLEAN: Final = (db.Locked, db.Orphaned, NotFound)
 """What a job may raise: it is tried again, and where the workspace is gone it ends then."""
 _PUT_OFF: Final = "SELECT due_at > now() + interval '1 minute' FROM job WHERE kind = $1 AND owner IS NULL"
-_DUE: Final = "UPDATE job SET due_at = now() WHERE owner IS NULL AND failed_at IS NULL"
+_DUE: Final = """
+WITH messages AS (UPDATE notice_address SET due_at = NULL)
+UPDATE job SET due_at = now() WHERE owner IS NULL AND failed_at IS NULL"""
 _TOLD: Final = "workspace.delet"
 """The audit log of the installation goes on telling of a deletion."""
 

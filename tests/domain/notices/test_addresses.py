@@ -15,6 +15,7 @@ from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, redis_pool, settings
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, RateLimited
 from tests import jobs
+from tests.delivery.interleaved import apart
 from tests.domain.notices.telling import tell
 from tests.domain.notices.test_endpoints import failing
 
@@ -108,6 +109,64 @@ async def test_what_fails_is_tried_again_by_the_schedule_of_webhooks_and_then_le
         await addresses.queue(workspace, "endpoints", {"summary": "next", "parts": NONE, "more": NONE})
     await send()
     assert await shown(workspace) == (None, False, 0)
+
+
+async def queued(workspace, summary):
+    """Let a message wait, as what is told does."""
+    async with db.transaction():
+        await addresses.queue(workspace, "endpoints", {"summary": summary, "parts": NONE, "more": NONE})
+
+
+async def test_another_message_does_not_shorten_the_pause_of_the_first(workspace, slack, receiver, db_clock):
+    """Visitors who waited were told every five minutes, so that what could not be sent was given up after ten."""
+    receiver.answer = 500
+    await db_clock.stop()
+    for attempts, seconds in enumerate((60, 300, 1800), 1):
+        await queued(workspace, f"message {attempts}")
+        await send()
+        await queued(workspace, "another")
+        await send()
+        assert len(receiver.deliveries) == attempts
+        await db_clock.forward(seconds - 1)
+        await queued(workspace, "another")
+        await send()
+        assert len(receiver.deliveries) == attempts
+        await db_clock.forward(1)
+    receiver.answer = 200
+    await send()
+    said = [text.partition("\n")[0] for text in texts(receiver)]
+    assert said[:4] == ["Webhook endpoints of Test: message 1"] * 4
+    assert len(set(said)) == 4
+    assert await shown(workspace) == (None, False, 0)
+
+
+async def test_a_message_that_comes_amid_an_attempt_does_not_make_the_next_one_due(workspace, slack, receiver):
+    receiver.answer = 500
+    receiver.hang()
+    await queued(workspace, "first")
+    sending = apart(send())
+    await receiver.received(1)
+    await queued(workspace, "second")
+    receiver.release()
+    await sending
+    await send()
+    assert len(receiver.deliveries) == 1
+    assert await shown(workspace) == ("Slack answered 500: ok.", False, 2)
+
+
+async def test_the_attempts_of_one_are_not_those_of_another(workspace, slack, receiver, db_clock):
+    """The oldest was left out, as too many waited: the next one has all of its attempts."""
+    receiver.answer = 500
+    await queued(workspace, "first")
+    await send()
+    for number in range(20):
+        await queued(workspace, str(number))
+    for seconds in (60, 60, 300, 1800):
+        assert await db.value("SELECT pending[1] LIKE '%Test: 0%' FROM notice_address")
+        await db_clock.forward(seconds + 1)
+        await send()
+    assert sum("Test: 0\n" in text for text in texts(receiver)) == 4
+    assert await db.value("SELECT pending[1] LIKE '%Test: 1%' FROM notice_address")
 
 
 NONE = dict.fromkeys(("ending", "failing", "disabled", "working"), ())

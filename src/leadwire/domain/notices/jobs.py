@@ -28,4 +28,4 @@ for kind, every in _EVERY.items():
 @job(addresses.JOB, at_once=4)
 async def send(job: Claimed) -> Again | None:
     """Send what waits for an address at Slack or Teams. What fails is told at the address, not to the operator."""
-    return await addresses.send_next(job.key, int(job.place or 0))
+    return await addresses.send_next(job.key)

@@ -1,6 +1,6 @@
 """The tables of notices: who chose what, what people were told last, and addresses at Slack and Teams."""
 
-from piccolo.columns import Array, Bytea, Text, Timestamptz
+from piccolo.columns import Array, Bytea, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -40,5 +40,7 @@ class NoticeAddress(Table, db=DB, tablename="notice_address"):
     kinds = Array(Text())
     created_at = Timestamptz()
     pending = Array(Text())  # messages that are still to be sent, in order
+    failed = SmallInt(default=0)  # attempts of the first of them
+    due_at = Timestamptz(null=True, default=None)  # when its next one is due; null: at once
     error = Text(null=True, default=None)  # of the last attempt
     stopped_at = Timestamptz(null=True, default=None)  # it answered that there is no such address

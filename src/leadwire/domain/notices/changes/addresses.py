@@ -1,8 +1,10 @@
 """Addresses at Slack and Teams: added, tried, removed; and what people are told is sent there as well.
 
 A message waits in the row of its address, in the transaction that notes that people were told. A job sends what waits,
-in order, by the rule of webhooks: tried again by the same schedule, then given up. It may arrive twice where a process
-dies between sending and noting it. An address that answers 404 or 410 is not there any more, and gets nothing more.
+in order, by the rule of webhooks: tried again by the same schedule, then given up. When the first is due next, and how
+often it has failed, stands in the row, too: the next message makes the job due at once, but no attempt. It may arrive
+twice where a process dies between sending and noting it. An address that answers 404 or 410 is not there any more, and
+gets nothing more.
 """
 
 from collections.abc import Sequence
@@ -92,21 +94,23 @@ async def queue(workspace: str, kind: Kind, values: texts.Values) -> None:
     await jobs.add_all(JOB, [Offer(row["id"], workspace) for row in rows])
 
 
-async def send_next(address_id: str, failed: int) -> Again | None:
-    """Send the first message that waits for an address, which has `failed` so many times. Return None when none is."""
+async def send_next(address_id: str) -> Again | None:
+    """Send the first message that waits for an address, if it is due. Return None when none waits."""
     row = await _next(address_id)
-    if row is None or row["text"] is None:
+    if row is None:
         return None
+    if row["due_in"]:
+        return Again(row["due_in"])
     status, said = await _send(row, row["text"])
     arrived, gone = _arrived(status), status in _GONE
     outcome: Outcome = "delivered" if arrived else "gone" if gone else "http_5xx"
-    step = retry.after(outcome, failed + 1, settings.get().retry_schedule)
+    step = retry.after(outcome, row["failed"] + 1, settings.get().retry_schedule)
     values = {"error": None if arrived else said, "gone": gone, "ended": step.state != "waiting"}
     async with db.transaction():
-        if await _NOTE.row(id=address_id, text=row["text"], **values) and gone:
+        if await _NOTE.row(id=address_id, text=row["text"], delay=step.delay, **values) and gone:
             entry = audit.Entry("notice_address.stopped", address_id, said)
             await audit.record(row["workspace_id"], "notices", entry)
-    return Again(step.delay, str(failed + 1)) if step.state == "waiting" else Again()
+    return Again(step.delay)
 
 
 async def _send(row: db.Row, text: str) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.accounts.domains import changes as domain_changes
 from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -23,7 +25,7 @@ from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError
 from tests import jobs, make
 from tests.delivery.wired import endpoint
-from tests.domain.bots.conftest import published
+from tests.domain.bots.conftest import Visitor, published
 from tests.interfaces.web.conftest import signed_in
 
 COUNTS = """
@@ -276,3 +278,32 @@ async def test_its_audit_log_is_chained_anew(exported, workspace):
     entries = [entry.action async for entry in audit_log.entries(workspace)]
     told = [line["data"]["action"] for line in read(exported) if line["kind"] == "audit_entry"]
     assert sorted(entries) == sorted([*told, "workspace.import_began", "workspace.imported"])
+
+
+async def test_conversations_that_were_open_end_by_silence(workspace, tmp_path, db_clock):
+    """Their visitors cannot come back: no export has their tokens."""
+    bot = await published(workspace)
+    asked, waits = Visitor(bot), Visitor(bot)
+    for visitor in (asked, waits):
+        await visitor.says("ada@example.com")
+    await runtime.hand_off(await waits.visit())
+    await export.write(workspace, path := tmp_path / "export.ndjson")
+    await changes.delete(workspace)
+    await import_file.read(path)
+
+    passed = timedelta()
+
+    async def ended_after(**more):
+        nonlocal passed
+        passed += timedelta(**more)
+        await db_clock.forward(timedelta(**more).total_seconds())
+        with clock.at(clock.now() + passed):
+            await jobs.run("silence", early=True)
+        rows = await db.rows(
+            "SELECT id FROM conversation WHERE status = 'ended' AND end_reason = 'silence' ORDER BY id"
+        )
+        return [row["id"] for row in rows]
+
+    assert await ended_after(minutes=29) == []
+    assert await ended_after(minutes=2) == [asked.conversation]
+    assert await ended_after(hours=24) == [asked.conversation, waits.conversation]

@@ -55,8 +55,8 @@ class Events(Resource[C]):
         """Every event behind `cursor`, in the order of commits; with `follow`, those that come later, too, without end.
 
         Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. Raises Invalid, with
-        the code `expired_cursor` where events that you have not had are no longer kept. While Leadwire is away, it
-        waits and goes on where it was (see `Retry`); any other 4xx ends it.
+        the code `expired_cursor` where this event is no longer kept, and what followed it may be gone, too. While
+        Leadwire is away, it waits and goes on where it was (see `Retry`); any other 4xx ends it.
         """
         return Walk(_page, {"types": types, "wait": POLL if follow else None}, cursor=cursor, follow=follow)
 

@@ -7,13 +7,15 @@ FAILURES = (429, 502, 503, 504, 500, "cut", "whole", "closed") * 2
 """Answers by their status, or how one of 200 goes wrong: its body is cut where its length is told, and where it is not;
 the connection is closed without any."""
 EVENTS = ("evt_1", "evt_2", "evt_3")
+PLACES = ("first", "evt_0", *EVENTS)
+"""The cursors that are given. At first nothing has come, and the place moves on without an event."""
 
 
 class Feed:
     """An app that answers with an event after each row of failures, and at the end with `last`, by its status."""
 
     def __init__(self, last=410):
-        answers = [*FAILURES, 200] * len(EVENTS)
+        answers = [*FAILURES, 200] * len(PLACES[1:])
         self.answers = itertools.chain(answers, itertools.repeat(last))
         self.asked = []
         """The cursor of each request."""
@@ -38,13 +40,14 @@ class Feed:
 
     @staticmethod
     def page(cursor):
-        event = EVENTS[0] if cursor == "first" else EVENTS[EVENTS.index(cursor) + 1]
+        place = PLACES[PLACES.index(cursor) + 1]
         data = {"id": "lead_1", "deleted": True}
-        row = {"id": event, "event": "lead.deleted", "timestamp": "2026-01-02T03:04:05.678Z", "data": data}
-        return json.dumps({"data": [row], "meta": {"next_cursor": event, "has_more": False}}).encode()
+        row = {"id": place, "event": "lead.deleted", "timestamp": "2026-01-02T03:04:05.678Z", "data": data}
+        rows = [row] if place in EVENTS else []
+        return json.dumps({"data": rows, "meta": {"next_cursor": place, "has_more": False}}).encode()
 
     def as_followed(self):
-        """Whether each request has gone on behind the last event."""
+        """Whether each request has gone on from the last place."""
         each = len(FAILURES) + 1
-        before = [cursor for cursor in ("first", *EVENTS[:-1]) for _ in range(each)]
-        return self.asked == [*before, EVENTS[-1]]
+        before = [cursor for cursor in PLACES[:-1] for _ in range(each)]
+        return self.asked == [*before, PLACES[-1]]

@@ -6,13 +6,14 @@ was recorded. What is behind an event that is recorded and not yet committed is 
 turns up before one that was shown, however long its transaction took.
 
 A cursor is the id of an event, so it means the same on any server that has the event. Where a restore or a failover has
-lost the event, the feed says so.
+lost the event, the feed says so. Where nothing follows an old event, whose day will be dropped, the cursor to go on
+from is a bound instead: the lowest id of a time, which no event has.
 """
 
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -44,18 +45,31 @@ class FeedEvent(Struct, frozen=True):
 
 
 class StoredEvent(FeedEvent, frozen=True):
-    """The same, with who made the change."""
+    """The same, with who cursor_at the change."""
 
     actor: str | None
 
 
 class Feed(Struct, frozen=True):
     """A part of the feed. `held_back_since`: when the first event was recorded that is committed and not shown yet,
-    because one that comes before it is not committed; None where all are shown.
+    because one that comes before it is not committed; None where all are shown. `onward`: after what to read on where
+    there are no events; otherwise that is the last of them.
     """
 
     events: list[FeedEvent]
     held_back_since: datetime | None
+    onward: str
+
+
+class _Place(NamedTuple):
+    """The transaction and position after which to read, an event id below which nothing can be, and `Feed.onward` where
+    nothing is behind it.
+    """
+
+    xact: str
+    position: int
+    floor: str
+    onward: str
 
 
 @query()
@@ -91,7 +105,7 @@ async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit
     """
     if unknown := [kind for kind in kinds if kind not in EVERY_KIND]:
         raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(EVERY_KIND)}.")
-    xact, position, floor = await _place(workspace, after) if after else ("0", 0, "evt_")
+    xact, position, floor, onward = await _place(workspace, after) if after else ("0", 0, "evt_", "")
     # The statement reads each kind by itself: one that is named twice would come twice.
     values = {"kinds": list(dict.fromkeys(kinds or KINDS)), "workspace": workspace, "floor": floor}
     rows: list[db.Row] = []
@@ -103,26 +117,39 @@ async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit
             where = {"first": first, "end": end, "xact": position_after[0], "position": position_after[1]}
             rows += await _READ.rows(**values, **where, limit=limit - len(rows))
     events = [FeedEvent(*event) for *event, held_back_since in rows if held_back_since is None]
-    return Feed(events, rows[len(events)]["held_back_since"] if len(events) < len(rows) else None)
+    held_back_since = rows[len(events)]["held_back_since"] if len(events) < len(rows) else None
+    return Feed(events, held_back_since, after if rows else onward)
 
 
-async def _place(workspace: str, after: str) -> tuple[str, int, str]:
-    """Return the transaction and position after which to read, and an event id below which nothing can be."""
+async def _place(workspace: str, after: str) -> _Place:
+    """Return where to read on from an id or a time. Raise InvalidParameter.
+
+    What the next statement does not see was recorded within the longest transaction before now: a bound of that time
+    misses nothing. What comes before the event was recorded until the longest transaction after it: where that is
+    earlier than the bound, nothing comes twice. A standby may be further behind.
+    """
+    now = clock.now()
+    lately = now - _LONGEST_TRANSACTION
     try:
         if not (named := _CURSOR.fullmatch(after)):
             since = clock.parse(after)
-            if since > clock.now() + _CLOCKS_DIFFER:
+            if since > now + _CLOCKS_DIFFER:
                 raise _refused("after", f"{after[:100]} is in the future.", "invalid_cursor")
-            return "0", 0, ids.floor("evt", since)
-        floor = ids.floor("evt", ids.moment(named[1]) - _LONGEST_TRANSACTION)
+            return _Place("0", 0, ids.floor("evt", since), after)
+        cursor_at = ids.moment(named[1])
+        floor = ids.floor("evt", cursor_at - _LONGEST_TRANSACTION)
     except (ValueError, OverflowError):
         raise _refused("after", "Neither a cursor of ours nor a time that has been.", "invalid_cursor") from None
-    if row := await _PLACE.row(workspace=workspace, id=named[1]):
-        return row["xact"], row["position"], floor
+    ((xact, position, standby),) = await _PLACE.rows(workspace=workspace, id=named[1])
+    onward = ids.floor("evt", lately) if cursor_at < lately - _LONGEST_TRANSACTION and not standby else after
+    if xact:
+        return _Place(xact, position, floor, onward)
     if named[1] < await partitions.kept_from():
         message = f"The day of {named[1]} is no longer kept, nor is what may have followed it. Begin again."
         raise _refused("after", message, "expired_cursor")
-    lost_since = clock.iso(ids.moment(named[1]) - _BEFORE_LOSS)
+    if named[1] == ids.floor("evt", cursor_at) and cursor_at < now:
+        return _Place("0", 0, named[1], onward)
+    lost_since = clock.iso(cursor_at - _BEFORE_LOSS)
     raise _refused(
         "after",
         f"{named[1]} is not here: a restore or a failover has lost it, or it is another workspace's. Events since then"

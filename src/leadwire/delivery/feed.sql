@@ -37,8 +37,9 @@ FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
     ORDER BY xact, position LIMIT :limit
 ) event ORDER BY xact, position LIMIT :limit
 
--- place: an event's place in the feed
-SELECT xact::text, position FROM event WHERE workspace_id = :workspace AND id = :id
+-- place: an event's place in the feed, empty without it
+SELECT xact::text, position, pg_is_in_recovery() AS standby
+FROM (SELECT) AS one LEFT JOIN event ON workspace_id = :workspace AND id = :id
 
 -- one: an event that the feed has
 SELECT id, kind, occurred_at, body FROM event

@@ -37,8 +37,9 @@ class FeedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Limit = 20
     """Results per page."""
     cursor: Annotated[str, Meta(min_length=1, max_length=100)] = "first"
-    """Where to read on: `first`, what `meta.next_cursor` of the page before says, the id of an event, or a time
-    (ISO 8601). It lasts for as long as events are kept."""
+    """Where to read on: `first`, what `meta.next_cursor` of the page before says, with the same `types`, the id of an
+    event, or a time (ISO 8601). It lasts for as long as events are kept, and `next_cursor` moves on before that, also
+    where nothing comes."""
     types: Annotated[str, Meta(max_length=200, extra_json_schema={"pattern": f"^{_KIND}(,{_KIND})*$"})] | None = None
     """Only these kinds, with a comma between them. By default all, also those that will be added."""
     wait: Annotated[int, Meta(ge=0, le=30)] = 0
@@ -64,7 +65,7 @@ class Event(Struct, frozen=True):
 
 
 class Page(NamedTuple):
-    """Events, the cursor behind the last of them, and whether there are more already."""
+    """Events, the cursor to read on from, and whether there are more already."""
 
     events: list[Event]
     next_cursor: str
@@ -92,7 +93,7 @@ async def page(workspace: str, key_id: str, query: FeedQuery, over: Callable[[],
         with _place(key_id), long_polls.waiting(workspace, query.kinds) as woken:
             batch = await _wait(workspace, after, query, woken, over)
     listed = [_event(event) for event in batch.events[: query.limit]]
-    following = listed[-1].id if listed else query.cursor
+    following = listed[-1].id if listed else batch.onward or cursors.FIRST
     since = clock.iso(batch.held_back_since) if batch.held_back_since else None
     return Page(listed, following, len(batch.events) > query.limit, since)
 

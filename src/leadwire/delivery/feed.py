@@ -45,7 +45,7 @@ class FeedEvent(Struct, frozen=True):
 
 
 class StoredEvent(FeedEvent, frozen=True):
-    """The same, with who cursor_at the change."""
+    """The same, with who made the change."""
 
     actor: str | None
 

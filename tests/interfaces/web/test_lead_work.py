@@ -256,6 +256,14 @@ async def test_admins_erase_many_once_they_have_typed_it(admin, agent, workspace
     assert [kind for kind in await make.kinds() if kind == "lead.deleted"] == ["lead.deleted"] * 3
 
 
+async def test_enter_in_the_field_that_confirms_an_erasure_changes_nothing(admin, three):
+    """It presses the first button of the form, which sets a field."""
+    form = {"all": "1", "seen_at": seen_at(await admin.open("/leads")), "field": "stage", "value": ""}
+    assert "Press Erase, or empty this field." in await admin.fill("/leads/bulk", 422, **form, confirm="erase")
+    assert await db.value("SELECT count(*) FROM bulk_change") == 0
+    assert "Running" in await admin.fill("/leads/bulk", **form, confirm="")
+
+
 async def test_erasing_many_asks_for_the_password_first(admin, three):
     form = {"all": "1", "seen_at": seen_at(await admin.open("/leads")), "confirm": "erase"}
     await db.rows("UPDATE user_session SET confirmed_at = confirmed_at - interval '11 minutes'")

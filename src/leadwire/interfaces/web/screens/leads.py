@@ -108,8 +108,9 @@ async def edit_field(context: PageContext, lead_id: str) -> None:
 @action("/leads/bulk", role="agent", shown_on=leads, audit="leads.set")
 async def set_field(context: PageContext) -> PageResponse:
     """Set a custom field of the leads that were chosen, or of all that match; without a value, remove it."""
-    field = context.form.text("field")
-    return await _begin(context, "set", field, context.form.text("value") or None)
+    if context.form.text("confirm"):  # Enter in that field presses the first button of the form
+        raise wrong("confirm", "not_confirmed", "Press Erase, or empty this field.")
+    return await _begin(context, "set", context.form.text("field"), context.form.text("value") or None)
 
 
 @action("/leads/erase", shown_on=leads, confirmed=True, audit="leads.erased")

@@ -29,10 +29,10 @@ class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The order; `-` is descending. By default the newest come first; with `updated_since` or `updated_before`, those
     that changed first."""
     q: Annotated[str, Meta(max_length=200)] | None = None
-    """Only those with all of these words, in any case, with or without accents. The last may be the beginning of a
-    word; words in quotation marks must follow each other. Leads are also found by any three characters or more of names
-    and addresses. What has changed is found a second or two later. Words that more than 2,000 have are refused
-    (`too_many_found`)."""
+    """Only those with all of these words, in any case, with or without accents; words in quotation marks must follow
+    each other. Of the names, addresses, phone numbers and companies of leads, any three characters or more are enough;
+    of the last word in conversations, the first three or more. What has changed is found a second or two later. Words
+    that more than 2,000 have are refused (`too_many_found`)."""
     bot_id: BotId | None = None
     """Only those of this bot."""
     since: Moment | None = None

@@ -114,6 +114,24 @@ async def test_what_was_done_is_undone_and_done_again(page, door, workspace, bot
     assert [one["id"] for one in (await draft_of(workspace, bot_id))["nodes"]] == ["welcome", "end"]
 
 
+async def test_a_list_of_a_condition_stays_when_another_field_of_its_step_is_changed(page, door, workspace, bot_id):
+    await drafts.replace(workspace, bot_id, library.text("lead-qualification"))
+    before = editing.step(await draft_of(workspace, bot_id), "fit")["rules"]
+    await page.goto(f"{door}/bots/{bot_id}?step=fit")
+    builder = Builder(page)
+    rule = builder.row("Rule 2")
+    await builder.writes("Points", "25", rule)
+    [first, second] = editing.step(await draft_of(workspace, bot_id), "fit")["rules"]
+    assert [first, second] == [before[0], before[1] | {"add": 25}]
+    value = builder.field("Value", rule).last
+    await expect(value).to_have_value("51-200\n201+")
+    await value.fill("51-200\nMore, much more")
+    async with page.expect_response(lambda answer: answer.request.method == "POST"):
+        await value.blur()
+    [_, second] = editing.step(await draft_of(workspace, bot_id), "fit")["rules"]
+    assert second["when"]["all"][1]["value"] == ["51-200", "More, much more"]
+
+
 async def test_by_keyboard_alone(page, door, workspace, bot_id):
     await drafts.replace(workspace, bot_id, library.text("support-triage"))
     await page.goto(f"{door}/bots/{bot_id}")

@@ -184,7 +184,8 @@ def test_values_have_the_type_that_their_variable_asks_for():
     name = "cases/0/when/all/0/"
     for var, op, value, expected in [
         ("score", "gte", "60", 60), ("score", "eq", "1.5", 1.5), ("hello", "eq", "60", "60"),
-        ("hello", "in", "Yes, No", ["Yes", "No"]), ("email_is_business", "eq", "yes", True), ("hello", "gt", "x", "x"),
+        ("hello", "in", "Yes, please\nNo", ["Yes, please", "No"]), ("hello", "gt", "x", "x"),
+        ("email_is_business", "eq", "yes", True),
     ]:  # fmt: skip
         draft = changed("route", **{f"{name}var": var, f"{name}op": op, f"{name}value": value})(read(COMMENTED))
         assert editing.step(draft, "route")["cases"][0]["when"]["all"] == [{"var": var, "op": op, "value": expected}]

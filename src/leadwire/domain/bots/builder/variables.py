@@ -72,9 +72,8 @@ def type_values(steps: Sequence[Step], new: Step) -> None:
     for condition in _conditions([value for value in new.values() if isinstance(value, list | dict)]):
         op, value = condition.get("op"), condition.get("value")
         if op == "in" and isinstance(value, str):
-            condition["value"] = [
-                _typed(part.strip(), condition, numbers) for part in re.split(r"[,\n]", value) if part.strip()
-            ]
+            lines = [line.strip() for line in value.split("\n")]
+            condition["value"] = [_typed(line, condition, numbers) for line in lines if line]
         elif op != "in" and isinstance(value, list):
             condition["value"] = value[0] if value else ""
         elif isinstance(value, str):

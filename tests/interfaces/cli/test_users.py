@@ -1,11 +1,17 @@
 """`leadwire users`: who sees all workspaces is said on the command line, and `doctor` tells of it."""
 
+import asyncio
 import json
+import subprocess
+import sys
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
-from leadwire.infrastructure import db
-from tests.flows.commands import refused
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations.changes import end_and_snooze
+from leadwire.infrastructure import clock, db
+from tests import make
+from tests.flows.commands import environment, refused
 from tests.interfaces.cli.conftest import examined
 from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
 
@@ -40,6 +46,17 @@ async def test_who_is_in_several_workspaces_is_named_with_one(command, workspace
         assert "say which with --workspace" in refused(await command("users", "remove", ADA))
         assert (await command("users", "remove", ADA, "--workspace", other)).returncode == 0
     assert await db.value("SELECT workspace_id FROM user_account") == workspace
+
+
+async def test_what_somebody_had_who_is_removed_waits_for_anybody(access, workspace):
+    """In a process of its own: a fork has imported what this command has to import by itself."""
+    command = [sys.executable, "-m", "leadwire", "users", "remove", "bo@example.org"]
+    talk = await make.conversation(workspace, await bots.create(workspace, "Bot"))
+    async with signed_in(workspace, "admin", ADA), signed_in(workspace, "agent", "bo@example.org"):
+        bo = await db.value("SELECT id FROM user_account WHERE email_address = 'bo@example.org'")
+        await end_and_snooze.snooze(workspace, talk, bo, clock.ago(days=-7))
+        await asyncio.to_thread(subprocess.run, command, env=environment(**access), check=True)
+    assert tuple(await db.row("SELECT assigned_to, assigned_at, snoozed_until FROM conversation")) == (None, None, None)
 
 
 async def test_who_is_signed_out_is_so_in_every_workspace_and_nobody_else(command, workspace):

@@ -56,6 +56,7 @@ async def list_(workspace: str | None) -> Result:
 async def remove(email: str, workspace: str | None) -> Result:
     """Remove an account and its sessions. The last admin of a workspace cannot be removed."""
     from leadwire.domain.accounts.changes import team
+    from leadwire.domain.conversations.changes import inbox  # noqa: F401 - what they had goes back to the queue
 
     owner, user_id = await _user(email, workspace)
     async with audited("user.removed", workspace=owner) as entry:

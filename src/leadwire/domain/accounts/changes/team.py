@@ -30,7 +30,9 @@ T = TypeVar("T")
 
 LIFE: Final = timedelta(days=3)
 LET_GO: Final[list[Callable[[str, str], Awaitable[None]]]] = []
-"""What the packages above do in the transaction in which somebody (a workspace, a user) answers visitors no more."""
+"""What the packages above do in the transaction in which somebody (a workspace, a user) answers visitors no more: in
+processes that have imported them, so also by the command that removes somebody.
+"""
 
 _TO_ONE: Final = RateLimit("invitations-to", 5, window=3600)
 _BY_ONE: Final = RateLimit("invitations-of", 100, window=3600)

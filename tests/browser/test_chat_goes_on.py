@@ -12,6 +12,7 @@ from tests.browser.conftest import held, visiting
 from tests.browser.site import website
 from tests.browser.visitor import Chat
 from tests.domain.bots.conftest import desk, operators  # noqa: F401 - fixtures
+from tests.interfaces.widget.test_api import ASKS_FIRST
 from tests.waiting import eventually
 
 
@@ -75,6 +76,29 @@ async def test_two_tabs_that_begin_at_once_are_in_one_conversation(visit, chat):
         await tab.hears("1-10")
     assert await chat.read() == await other.read()
     assert await db.value("SELECT count(*) FROM conversation") == 1
+
+
+async def test_an_answer_to_one_greeting_is_none_to_the_next(visit, chat, workspace, qualifier):
+    await chat.open()
+    await bots.save_draft(workspace, qualifier.id, ASKS_FIRST)
+    await bots.publish(workspace, qualifier.id)
+    await chat.picks("Just looking")
+    await chat.hears("May we store A?")
+    lost = chat.lines.filter(has_text="Just looking")
+    await expect(lost.get_by_text("Not delivered")).to_be_visible()
+    assert await db.value("SELECT count(*) FROM conversation") == 0
+    await chat.picks("Yes")
+    await chat.hears("Yes")
+    await eventually(lambda: db.value("SELECT text = 'May we store A?' FROM consent"))
+    visit.complaints.clear()  # the browser's, of an answer that refused
+
+
+async def test_a_person_is_reached_whatever_the_greeting_is_by_now(chat, workspace, qualifier):
+    await chat.open()
+    await bots.save_draft(workspace, qualifier.id, ASKS_FIRST)
+    await bots.publish(workspace, qualifier.id)
+    await chat.picks("Talk to a person")
+    await eventually(lambda: db.value("SELECT count(*) = 1 FROM conversation WHERE status = 'handoff'"))
 
 
 async def test_what_comes_late_of_a_conversation_that_another_tab_has_left_is_not_shown(visit, chat):

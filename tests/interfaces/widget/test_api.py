@@ -25,7 +25,9 @@ from tests.waiting import eventually
 async def test_opening_shows_the_first_turn_and_stores_nothing(anonymous, shop):
     answer = await anonymous.get(f"/widget/v1/bots/{shop.id}")
     assert answer.status_code == 200
-    assert answer.json() == {
+    told = answer.json()
+    assert len(told.pop("greeting")) == 16
+    assert told == {
         "id": shop.id,
         "title": "Chat",
         "locale": "en",
@@ -138,6 +140,63 @@ async def test_a_visitor_asks_for_a_person_and_ends(caller):
     refused = await caller.says("wait")
     assert (refused.status_code, refused.json()["code"]) == (409, "conversation_ended")
     assert (await make.kinds()).count("conversation.ended") == 1
+
+
+ASKS_FIRST = """
+format = 1
+start = "news"
+
+[[nodes]]
+type = "ask"
+id = "news"
+text = "May we store A?"
+input = "choice"
+options = [{ label = "Yes", consent = true }, { label = "No", consent = false }]
+next = "end"
+
+[[nodes]]
+type = "end"
+id = "end"
+"""
+
+
+async def test_the_first_words_are_an_answer_to_what_was_read(workspace, anonymous, shop):
+    async def publish(flow):
+        await changes.save_draft(workspace, shop.id, flow)
+        await changes.publish(workspace, shop.id)
+        return (await anonymous.get(f"/widget/v1/bots/{shop.id}")).json()["greeting"]
+
+    read = await publish(ASKS_FIRST)
+    assert await publish(ASKS_FIRST.replace('id = "end"\n', 'id = "end"\ntext = "Thanks."\n')) == read  # comes later
+    first = Caller(anonymous, shop)
+    began = await first.says("Yes", "the-first-one-of-all", greeting=read)
+    assert began.status_code == 201
+    now = await publish(ASKS_FIRST.replace("store A?", "store A, and sell it to B?"))
+    assert now != read
+    late = Caller(anonymous, shop)
+    refused = await late.says("Yes", greeting=read)
+    assert (refused.status_code, refused.json()["code"]) == (409, "greeting_changed")
+    again = await Caller(anonymous, shop).says("Yes", "the-first-one-of-all", greeting=read)
+    assert (again.status_code, again.json()["messages"]) == (201, began.json()["messages"])
+    assert (await late.says("Yes", greeting=now)).status_code == 201
+    assert (await Caller(anonymous, shop).says("No")).status_code == 201  # another client, which does not say
+    rows = await db.rows("SELECT text, answer FROM consent ORDER BY id")
+    new = "May we store A, and sell it to B?"
+    assert [tuple(row) for row in rows] == [("May we store A?", "Yes"), (new, "Yes"), (new, "No")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [('label = "No"', 'label = "Never"'), ('input = "choice"', 'input = "choice"\nsave_to = "custom_fields.news"')],
+    ids=["another answer", "another field"],
+)
+async def test_another_first_question_is_another_greeting(workspace, anonymous, shop, change):
+    greetings = set()
+    for flow in (ASKS_FIRST, ASKS_FIRST.replace(*change)):
+        await changes.save_draft(workspace, shop.id, flow)
+        await changes.publish(workspace, shop.id)
+        greetings.add((await anonymous.get(f"/widget/v1/bots/{shop.id}")).json()["greeting"])
+    assert len(greetings) == 2
 
 
 async def test_a_blocked_network_reaches_nobody_from_its_other_conversations(workspace, caller, shop):

@@ -7,7 +7,7 @@ from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.look import Look
 from leadwire.domain.conversations.plan import Known
 from leadwire.domain.conversations.schema import Status, StoredMessage
-from leadwire.infrastructure.errors import Forbidden, NotFound, WorkspaceSuspended
+from leadwire.infrastructure.errors import Conflict, Forbidden, NotFound, WorkspaceSuspended
 
 
 class BotNotFound(NotFound, detail="There is no such bot."):
@@ -20,6 +20,10 @@ class VersionNotFound(NotFound, detail="There is no such version of the bot."):
 
 class ChatClosed(WorkspaceSuspended, detail="This chat is closed."):
     """What visitors of a suspended workspace get."""
+
+
+class GreetingChanged(Conflict, code="greeting_changed", detail="The bot begins with something else by now."):
+    """What a visitor has read and answers is no longer what the bot begins with."""
 
 
 class VisitorBlocked(Forbidden, code="visitor_blocked", detail="You cannot chat here."):

@@ -93,8 +93,8 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
     source = Source(url, campaign, traces.page(fields.referrer)[0])
     here = {"locale": fields.locale, "timezone": fields.timezone, "browser": browser, "os": system}
     origin = Origin(source=source, page=await identities.told(bot.id, fields.attributes, fields.identity), **here)
-    answerer = faq.answerer(settings.get())
-    turn = await runtime.start(bot, fields.content, fields.client_message_id, origin, address, answerer)
+    said, answerer = (fields.content, fields.client_message_id), faq.answerer(settings.get())
+    turn = await runtime.start(bot, *said, origin, address, answerer, fields.greeting)
     return JSONResponse(turn, status_code=201)
 
 

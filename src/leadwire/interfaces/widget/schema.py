@@ -45,6 +45,8 @@ class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True
     referrer: Url | None = None
     locale: Short | None = None
     timezone: Short | None = None
+    greeting: Short | None = None
+    """Of the bot, as it was read."""
 
 
 class NewRating(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):

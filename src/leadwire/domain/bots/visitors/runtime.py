@@ -15,10 +15,11 @@ from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.flow import attachments, engine
 from leadwire.domain.bots.flow.engine import Saved
-from leadwire.domain.bots.schema import BotNotFound, LiveBot, Turn, VisitorBlocked, VisitorSession
+from leadwire.domain.bots.schema import BotNotFound, GreetingChanged, LiveBot, Turn, VisitorBlocked, VisitorSession
 from leadwire.domain.bots.visitors import decide
 from leadwire.domain.bots.visitors.decide import Heard
 from leadwire.domain.bots.visitors.faq import Answerer, Question
+from leadwire.domain.bots.visitors.opening import greeting_digest
 from leadwire.domain.bots.visitors.store import Start, store_turn
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import plan as planning
@@ -34,12 +35,19 @@ from leadwire.infrastructure.errors import Conflict
 
 
 async def start(
-    bot: LiveBot, content: str, client_message_id: str, origin: Origin, address: bytes | None, answerer: Answerer
+    bot: LiveBot,
+    content: str,
+    client_message_id: str,
+    origin: Origin,
+    address: bytes | None,
+    answerer: Answerer,
+    read: str | None = None,
 ) -> Turn:
-    """Open a conversation and take its first turn. `address` is the keyed hash of the visitor's network.
+    """Open a conversation and take its first turn. `address` is the keyed hash of the visitor's network; `read` is the
+    digest of the greeting that they answer, if it is known.
 
     Repeated with the same client_message_id, return the same turn with a new token. Raise NotFound, Conflict, Invalid;
-    Forbidden when the visitor is blocked; Unavailable when others change the same lead again and again.
+    VisitorBlocked; GreetingChanged; Unavailable when others change the same lead again and again.
     """
     key = _start_key(bot.id, client_message_id)
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
@@ -50,6 +58,8 @@ async def start(
         if await reads.is_blocked(bot.workspace, address):
             raise VisitorBlocked
         state, greeting = engine.begin(bot.flow)
+        if read not in (None, greeting_digest(bot.flow, state, greeting)):
+            raise GreetingChanged
         plan = planning.begin(bot.workspace, bot.id, origin, bot.version)
         session = VisitorSession(bot.workspace, plan.id, bot.id, bot.flow, "active", state, None, plan.known)
         answer = await _answer(session, content, answerer)

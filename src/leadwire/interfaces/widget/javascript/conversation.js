@@ -15,9 +15,9 @@ class Conversation {
     if (this.kept.status === "handoff" || this.unsent.length) this.refresh();
   }
 
-  // The bot's looks and first words. Asked for when somebody is about to open the chat.
-  async meet() {
-    if (this.bot_ || this.meeting) return;
+  // The bot's looks and first words. Asked for when somebody is about to open the chat, or they are others by now.
+  async meet(again) {
+    if (this.bot_ && !again || this.meeting) return;
     this.meeting = true;
     try { this.bot_ = await this.call(`bots/${this.bot}`); this.trouble = null; }
     catch (error) { this.trouble = error.status >= 400 && error.status < 500 && error.status !== 429 ? "closed" : this.why(error); }
@@ -31,17 +31,18 @@ class Conversation {
 
   // Everything to be shown, in order. A line keeps its key from the moment it is written.
   get lines() {
-    const greeting = (this.bot_?.messages ?? []).map((one, place) => ({ key: `hello ${place + 1}`, role: "bot", ...one }));
+    const { messages = [], greeting: read } = this.bot_ ?? {};
+    const greeting = messages.map((one, place) => ({ key: `hello ${read} ${place + 1}`, role: "bot", ...one }));
     const said = [...this.said.values()].sort((a, b) => a.seq - b.seq).map((one) => (
-      { ...one, key: one.client_message_id ?? (one.role === "bot" && one.seq <= greeting.length ? `hello ${one.seq}` : one.id) }));
+      { ...one, key: one.client_message_id ?? (one.role === "bot" && one.seq <= greeting.length ? `hello ${read} ${one.seq}` : one.id) }));
     const unsent = this.unsent.filter((one) => one.content && !said.some((line) => line.key === one.client_message_id));
     return [...this.past, ...(this.kept.id ? said : greeting), ...this.refused,
       ...unsent.map((one) => ({ key: one.client_message_id, role: "user", content: one.content, unsent: true }))];
   }
 
-  say(content) { this.put({ content, client_message_id: newId() }); }
+  say(content, greeting = this.bot_?.greeting) { this.put({ content, client_message_id: newId(), greeting }); }
   askForPerson(words) {
-    if (!this.kept.id && !this.unsent.length) this.say(words); // a conversation begins with a word
+    if (!this.kept.id && !this.unsent.length) this.say(words, null); // a conversation begins with a word, whatever the greeting
     this.put({ action: "handoff" });
   }
   end() { this.put({ action: "end" }); }
@@ -122,11 +123,12 @@ class Conversation {
   }
 
   async deliver(one) {
-    const { id } = this.kept, { action, person, ...message } = one;
+    const { id } = this.kept, { action, person, greeting, ...message } = one;
     if (!id && stored("localStorage", this.key)?.id) { this.adopt(); throw new Error("Another tab has begun."); }
     if (!action) message.attributes = this.attributes;
     const signed = Boolean(!action && this.identity && !this.kept.signed && (this.kept.person ?? this.person) === this.person);
     if (signed) message.identity = this.identity;
+    if (!id) message.greeting = greeting; // what this is an answer to
     const answer = await this.post(action, message);
     if (this.unsent.includes(one)) this.take({ ...answer, signed }, id); // else somebody else is there by now
   }
@@ -161,6 +163,7 @@ class Conversation {
       return true;
     }
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
+      if (code === "greeting_changed") this.meet(true);
       if (one) this.drop(one, true); else this.stale = false;
       this.trouble = code === "workspace_suspended" || !this.kept.id && (status === 403 || status === 404) ? "closed" : null;
       return true;

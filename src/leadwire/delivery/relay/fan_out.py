@@ -6,6 +6,7 @@ what comes after it in its order waits for it; when it has failed often, it is s
 Where all fail, the workspace rests.
 """
 
+from collections import deque
 from typing import Final, NamedTuple
 
 from leadwire.delivery import long_polls, metrics
@@ -22,6 +23,7 @@ DELIVERIES: Final = 2000
 _WORKSPACES: Final = 20  # a round
 _PATIENCE: Final = "100ms"  # for an endpoint that somebody is changing: the other workspaces wait as well
 _APART: Final = 16  # events of a workspace that fails, which are tried one by one
+_LOOKS: Final = 4  # 15 s: a statement may take 5 s, and a transaction has a few
 _TRIES: Final = 6  # in half a minute: whatever is temporary has mostly ended by then
 
 _POSITIONS, _BUSY, _HAVE, _CLOSED, _FRONT, _FAN_OUT, _SET_ASIDE, _RELEASE = named(
@@ -48,20 +50,21 @@ class _Elsewhere(Exception):
 
 
 class OutboxFront:
-    """The position from which on the outbox is read. An event may be committed seconds after it was given one, so the
-    front is behind what was given at the look before the last one.
+    """The position from which on the outbox is read. An event may be committed seconds after it was given one, and goes
+    before those of its subject that come after it. So the front is behind what was given some looks ago.
     """
 
     def __init__(self) -> None:
-        self._front, self._given = Front(0), 0
+        self._front, self._given = Front(0), deque([0] * _LOOKS, _LOOKS)
 
     async def since(self) -> int:
         """Return from where on to look this time."""
         if (since := self._front.since()) is not None:
             return since
         position, oldest = await _POSITIONS.one(LookupError())
-        self._front.at(min(self._given, oldest or self._given))
-        self._given = position
+        given = self._given[0]
+        self._front.at(min(given, oldest or given))
+        self._given.append(position)
         return 0
 
 

@@ -1,6 +1,7 @@
 """What the observer finds wrong, since when, and what the page System makes of it."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ from leadwire.delivery.monitoring import conditions, gauges, observer, reach
 from leadwire.delivery.monitoring.conditions import CONDITIONS, Noted
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.streams import installation
-from leadwire.infrastructure import redis_pool, settings
+from leadwire.infrastructure import clock, db, redis_pool, settings
 from leadwire.infrastructure.db import migrations
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.telemetry.metrics import GAUGES, PREFIX
+from tests import jobs, make
+from tests.delivery.wired import endpoint
 
 WAIT = max(one.wait for one in CONDITIONS)
 
@@ -98,7 +101,6 @@ async def test_what_nobody_looks_at_is_not_known_and_unknown_conditions_are_left
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("text", ["nothing of ours", "[]", '{"at": "yesterday", "held": []}'])
 async def test_what_is_not_ours_in_redis_is_written_over(redis, text):
     await redis.set(conditions._KEY, text)
@@ -111,6 +113,36 @@ async def test_the_observer_notes_what_it_has_found(redis, workspace):
     watching = Observer(redis, settings.get())
     await watching.update()
     assert await conditions.firing(redis) == []
+    watching._clear()
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_one_lost_delivery_fires_and_so_does_what_the_check_of_all_events_has_found(
+    wire, redis, workspace, bot, receiver, later, db_clock
+):
+    """Each event is recent in two checks at most."""
+    await endpoint(workspace, receiver.url, "lead.created")
+    await db.rows("UPDATE webhook_endpoint SET updated_at = updated_at - interval '1 minute'")
+    await make.lead(workspace, bot)
+    await wire.turn()
+    await db.rows("DELETE FROM attempt")
+    await db.rows("DELETE FROM delivery_result")
+    watching, began, fired = Observer(redis, settings.get()), clock.now(), []
+    for minute in range(1, 15):
+        later(60)
+        await db_clock.forward(60)
+        with clock.at(began + timedelta(minutes=minute)):
+            watching._checked = float("-inf")
+            await watching.update()
+        fired.append(await said(redis))
+    assert [("LedgerImbalance", "The ledger is not balanced: 1 times relayed_without_delivery.")] in fired
+    assert fired[-1] == []
+    await jobs.run("ledger")
+    await watching._check()
+    await conditions.note(redis)
+    assert await said(redis) == [
+        ("LedgerImbalance", "The last check of all events has found 1 times relayed_without_delivery.")
+    ]
     watching._clear()
 
 

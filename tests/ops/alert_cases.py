@@ -59,7 +59,10 @@ CASES = {
     "LedgerImbalance": (
         {'leadwire_ledger_imbalance{check="queued_but_lost"}': "0 1x20"},
         "6m",
-        {'leadwire_ledger_imbalance{check="queued_but_lost"}': "0 1 0x20"},
+        {
+            'leadwire_ledger_imbalance{check="queued_but_lost"}': "0 1 0x20",
+            'leadwire_ledger_imbalance_remaining{check="dead_too_early"}': "0x20",
+        },
     ),
     "ServerChanged": (
         {"leadwire_server_changed_seconds": "60+60x20"},

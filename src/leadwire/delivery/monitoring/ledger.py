@@ -12,6 +12,7 @@ from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
 
 _SETTLING: Final = 60  # seconds that something may be under way before it counts as stuck
+_PASSING: Final = frozenset({"overdue_with_room", "due_and_not_looked_at", "queued_but_lost"})
 
 
 class Check(NamedTuple):
@@ -20,6 +21,11 @@ class Check(NamedTuple):
     name: str
     meaning: str
     broken: int
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it is broken, and no relay mends that: it stays broken, among events that are soon not recent."""
+        return self.broken > 0 and self.name not in _PASSING
 
 
 _CHECKS: Final = load(__file__)

@@ -8,13 +8,15 @@ import asyncio
 import contextlib
 import functools
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 from redis.asyncio import Redis
 
 from leadwire.delivery import epochs, metrics
-from leadwire.delivery.monitoring import conditions, gauges, ledger, reach, status
+from leadwire.delivery.monitoring import conditions, full_check, gauges, ledger, reach, status
+from leadwire.delivery.monitoring.ledger import Check
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
@@ -30,11 +32,17 @@ _TIMEOUT: Final = 10.0
 _LEASE_MS: Final = 12_000
 _CHECK_EVERY: Final = 60.0
 _RECENT: Final = 150.0  # seconds: each event is checked once after the minute in which it settles
+_SHOWN: Final = timedelta(seconds=600)  # what such a check has found is shown, or nobody would be called
 _KEY: Final = "leadwire:observer"
 
 IMBALANCE: Final = LookedUp(
     "ledger_imbalance",
     "Violations found by each check of the ledger among recent events; `leadwire ledger` checks all events.",
+    "check",
+)
+REMAINING: Final = LookedUp(
+    "ledger_imbalance_remaining",
+    "Violations that the last check of all events found, once a day or when asked for; without what a relay mends.",
     "check",
 )
 DAYS_AHEAD: Final = LookedUp("partitions_ahead", "Days ahead for which the event tables have partitions.")
@@ -61,6 +69,7 @@ class Observer:
         self._settings = settings
         self._name = secrets.token_hex(8)
         self._checked = float("-inf")
+        self._found: dict[str, tuple[datetime, int]] = {}  # what lasts: when, and how much
 
     async def run(self, stop: asyncio.Event) -> None:
         """Update the gauges, as long as this process has the lease, until `stop` is set."""
@@ -118,12 +127,21 @@ class Observer:
         since = ids.floor("evt", clock.ago(seconds=_RECENT))
         redis = self._redis if gauges.REDIS_UP.values().get(()) else None
         checks, _ = await ledger.check(redis, self._settings, since=since)
-        IMBALANCE.show_all({(check.name,): check.broken for check in checks})
+        IMBALANCE.show_all(self._shown(checks))
+        if (last := await full_check.last()).result:
+            REMAINING.show_all({(check.name,): check.broken for check in last.result.checks if check.lasting})
         if begun := await epochs.begun():
             SERVER_AGE.show((clock.now() - begun[0].started_at).total_seconds())
         ahead, overdue = await partitions.days(self._settings.retention_days)
         DAYS_AHEAD.show(ahead)
         DAYS_OVERDUE.show(overdue)
+
+    def _shown(self, checks: Sequence[Check]) -> Values:
+        """What each check has found, or lately had: an event is recent for too short a time to call somebody."""
+        now = clock.now()
+        self._found |= {check.name: (now, check.broken) for check in checks if check.lasting}
+        lately = {name: broken for name, (at, broken) in self._found.items() if now - at < _SHOWN}
+        return {(check.name,): check.broken or lately.get(check.name, 0) for check in checks}
 
     async def _has_lease(self) -> bool:
         name = self._name.encode()

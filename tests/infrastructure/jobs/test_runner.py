@@ -134,7 +134,7 @@ async def test_the_pause_grows_and_an_addition_does_not_shorten_it(db_clock, mon
 
 async def test_what_fails_late_rests_as_long_as_it_took(monkeypatch):
     """Else the servers would do nothing else."""
-    hours, work = itertools.count(0, 3600), Work()
+    hours, work = itertools.count(0, 3600), Work(limit=7200)
     work.failing = {"a"}
     await add("a")
     monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: float(next(hours))))

@@ -22,7 +22,7 @@ async def without_job() -> list[Offer]:
     """Return jobs for conversations that are due and have none."""
 
 
-@job(end_and_snooze.JOB, at_once=4, find=without_job, every=30)
+@job(end_and_snooze.JOB, at_once=4, find=without_job, every=30, ahead=None)
 async def finish(job: Claimed) -> Again | None:
     """End or wake a conversation, unless that was undone or is due later. Raise what the change raises."""
     now = clock.now()

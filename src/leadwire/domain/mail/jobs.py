@@ -44,7 +44,7 @@ async def send(job: Claimed) -> Again | None:
 
 
 for priority, kind in enumerate(JOBS):
-    job(kind, at_once=_AT_ONCE, find=functools.partial(attempts.without_job, priority))(send)
+    job(kind, at_once=_AT_ONCE, find=functools.partial(attempts.without_job, priority), ahead=None)(send)
 
 
 async def _attempt(mail: Mail, server: SmtpServer) -> Result:

@@ -25,7 +25,7 @@ for kind, every in _EVERY.items():
     _declare(kind, every)
 
 
-@job(addresses.JOB, at_once=4)
+@job(addresses.JOB, at_once=4, ahead=None)
 async def send(job: Claimed) -> Again | None:
     """Send what waits for an address at Slack or Teams. What fails is told at the address, not to the operator."""
     return await addresses.send_next(job.key)

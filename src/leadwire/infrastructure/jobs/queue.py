@@ -12,7 +12,9 @@ LEASE: Final = 60.0
 _LOOKED_AT: Final = 500  # jobs of a kind
 _WORKSPACES: Final = 50  # of a walk
 
-_ADD, _OFFER, _CLAIM, _FINISH, _HELD, _KEEP, _DELETE = named(__file__, "add offer claim finish held keep delete_batch")
+_ADD, _OFFER, _CLAIM, _FINISH, _HELD, _KEEP, _DELETE, _BRING = named(
+    __file__, "add offer claim finish held keep delete_batch bring_forward"
+)
 
 
 class Claimed(NamedTuple):
@@ -45,6 +47,14 @@ class Room(NamedTuple):
     floor: datetime
     after: str
     tries: int
+
+
+class Ahead(NamedTuple):
+    """How many seconds ahead a job of a kind may be due: None where it may be any; and where it has failed."""
+
+    kind: str
+    ahead: float | None
+    failed: float
 
 
 class Ended(NamedTuple):
@@ -87,6 +97,13 @@ async def remove(kind: str, key: str) -> None:
 async def delete_batch(workspace: str, most: int) -> int:
     """Delete at most so many jobs of a workspace. Return how many."""
     return len(await _DELETE.rows(workspace=workspace, most=most))
+
+
+async def bring_forward(kinds: Sequence[Ahead]) -> None:
+    """Let what is due later than it can be, as the clock was put back, be due now; what is being done, when a claim of
+    now would end.
+    """
+    await _BRING.rows(**lists("kinds aheads fails", kinds), lease=LEASE, most=_LOOKED_AT)
 
 
 async def claim(

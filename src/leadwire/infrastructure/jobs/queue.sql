@@ -85,6 +85,18 @@ SELECT kind, NULL, (SELECT CASE count(*) WHEN :workspaces THEN max(workspace_id)
     NULL, NULL, NULL, coalesce((SELECT min(due_at) FROM oldest o WHERE o.kind = w.kind), now() - interval '1 second')
 FROM wanted w
 
+-- bring_forward: what is due later than it can be
+-- Of a kind whose jobs may be due at any time, only those are looked at that are due next.
+UPDATE job SET due_at = now() + CASE WHEN owner IS NULL THEN 0 ELSE :lease END * interval '1 second'
+WHERE ctid = ANY(ARRAY(SELECT locked.ctid FROM unnest(:kinds::text[], :aheads::float8[], :fails::float8[])
+        AS k (kind, ahead, failed)
+    CROSS JOIN LATERAL (SELECT ctid, owner, tries, due_at FROM job
+        WHERE kind = k.kind AND failed_at IS NULL AND due_at > now() + least(k.ahead, :lease) * interval '1 second'
+        ORDER BY due_at LIMIT :most) next
+    CROSS JOIN LATERAL (SELECT j.ctid FROM job j WHERE j.ctid = next.ctid AND j.due_at > now() + interval '1 second'
+        * CASE WHEN j.owner IS NOT NULL THEN :lease WHEN j.tries > 0 THEN k.failed ELSE k.ahead END
+        FOR UPDATE SKIP LOCKED) locked))
+
 -- keep: let nobody else take what this process is still doing
 -- What is being added again at this moment is passed by: whoever adds may be waiting for a row that is locked here.
 UPDATE job SET due_at = now() + :lease * interval '1 second'

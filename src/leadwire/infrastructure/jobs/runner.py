@@ -16,15 +16,14 @@ from typing import Final
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.jobs import metrics, queue
-from leadwire.infrastructure.jobs.kinds import KINDS, Kind
-from leadwire.infrastructure.jobs.queue import Claimed, Ended, Offer, Room
+from leadwire.infrastructure.jobs.kinds import KINDS, LONGEST_PAUSE, Kind
+from leadwire.infrastructure.jobs.queue import Ahead, Claimed, Ended, Offer, Room
 from leadwire.infrastructure.loop import Loop
 
 _POLL: Final = 0.5  # seconds, when nothing is due
 _FIRST_PAUSE: Final = 1.0  # seconds, after a job has failed for the first time
-_LONGEST_PAUSE: Final = 300.0  # after it has failed again and again
 _HELD_PAUSE: Final = 5.0  # after a row that somebody else has locked
-_RESTING_PAUSE: Final = 300.0  # of a workspace that is suspended
+_RESTING_PAUSE: Final = LONGEST_PAUSE  # of a workspace that is suspended
 _KEEP_EVERY: Final = queue.LEASE / 3
 _FULL_LOOK_EVERY: Final = 5.0  # from the first entry of the index: a long transaction may have added jobs that are old
 _GRACE: Final = 30.0  # seconds for what is under way when the process stops
@@ -86,6 +85,8 @@ class Runner:
         if now - self._looked > _FULL_LOOK_EVERY:
             self._looked = now
             self._marks = {kind: (_ALWAYS, after) for kind, (_, after) in self._marks.items()}
+            kinds = self._kinds.values()
+            await queue.bring_forward([Ahead(kind.name, kind.ahead, kind.longest_pause) for kind in kinds])
         awake = [kind for name, kind in self._kinds.items() if self._rests.get(name, now) <= now]
         rooms = [room for kind in awake if (room := self._room(kind)).room > 0]
         if not rooms:
@@ -149,7 +150,10 @@ class Runner:
                 again = await kind.run(jobs)
         if again and again.rest:
             self._rests[kind.name] = time.monotonic() + again.rest
-        return [Ended(job.key, again.seconds, again.place) if again else Ended(job.key) for job in jobs]
+        if again is None:
+            return [Ended(job.key) for job in jobs]
+        pause = again.seconds if kind.ahead is None else min(again.seconds, kind.ahead)
+        return [Ended(job.key, pause, again.place) for job in jobs]
 
     async def _finish(self, kind: Kind, ended: Sequence[Ended]) -> None:
         """Note what came of jobs, once the database is there. Else they would be done again."""
@@ -183,10 +187,11 @@ def _failed(kind: Kind, job: Claimed, error: BaseException, took: float) -> Ende
     of_server = isinstance(error, (db.Locked, db.Moving, db.Canceled, *db.TRANSIENT))
     ours = isinstance(error, TimeoutError) or not of_server
     doubled = _FIRST_PAUSE * 2.0 ** min(job.tries, 10)  # 2.0**1024 is no number
-    pause = min(doubled, _LONGEST_PAUSE) if ours else _HELD_PAUSE
+    pause = min(doubled, LONGEST_PAUSE) if ours else _HELD_PAUSE
     metrics.FAILURES.labels(kind.name).inc()
     telemetry.warn(
         "job.failed", error=error, kind=kind.name, key=job.key, workspace_id=job.workspace,
         tries=job.tries + 1,
     )  # fmt: skip
-    return Ended(job.key, max(pause, took), job.place, telemetry.text_of(error)[:300], int(ours))
+    pause = min(max(pause, took), kind.longest_pause)
+    return Ended(job.key, pause, job.place, telemetry.text_of(error)[:300], int(ours))

@@ -146,13 +146,28 @@ async def test_a_lead_to_which_something_has_happened_stays(workspace, bot):
     assert silent.id not in {changed.id, came_back.id, new.id}
 
 
-async def test_a_lead_that_changes_at_the_last_moment_stays(workspace, bot, monkeypatch):
-    lead = await ended(workspace, bot, 90, lead=True)
+async def edit(workspace, bot, lead):
+    await leads.update(workspace, lead.id, LeadPatch(company="Acorn"), unchanged={})
+
+
+async def write(workspace, bot, lead):
+    await conversations.add_message(workspace, lead.conversation_id, "user", "I am back")
+
+
+async def come_again(workspace, bot, lead):
+    conversation = await make.conversation(workspace, bot)
+    await conversations.capture_lead(workspace, conversation, LeadPatch(email=lead.email))
+
+
+@pytest.mark.parametrize("happens", [edit, write, come_again])
+async def test_a_lead_that_changes_at_the_last_moment_stays(workspace, bot, monkeypatch, happens):
+    with clock.at(clock.ago(days=90)):
+        lead = await make.lead(workspace, bot)
     erase = erasure.erase_lead
 
-    async def late(workspace, lead_id, **versions):
-        await leads.update(workspace, lead_id, LeadPatch(company="Acorn"), unchanged={})
-        return await erase(workspace, lead_id, **versions)
+    async def late(workspace, lead_id, **conditions):
+        await happens(workspace, bot, lead)
+        return await erase(workspace, lead_id, **conditions)
 
     monkeypatch.setattr(erasure, "erase_lead", late)
     await swept(workspace, leads=30)

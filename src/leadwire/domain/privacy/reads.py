@@ -17,7 +17,7 @@ COUNTED: Final = 2_000
 """Rows that a preview counts or looks at."""
 
 _COUNT_ENDED: Final = dict(zip((False, True), named(__file__, "count_ended count_ended_of_leads"), strict=True))
-_ENDED, _LEADS, _COUNT_LEADS = named(__file__, "ended leads count_leads")
+_ENDED, _LEADS, _COUNT_LEADS, _LAST_AT = named(__file__, "ended leads count_leads lead_last_at")
 
 
 class Old(Struct, frozen=True):
@@ -61,6 +61,12 @@ async def ended(workspace: str, before: datetime, after: datetime, most: int) ->
 
 
 async def leads(workspace: str, before: datetime, after: tuple[datetime, str], most: int) -> Sequence[db.Row]:
-    """Return leads with `id`, `version`, `created_at`, and `last_at`: when something last happened to it."""
+    """Return leads with `id`, `created_at`, and `last_at`: when something last happened to it."""
     values: dict[str, Any] = {"after": after[0], "after_id": after[1], "most": most}
     return await _LEADS.rows(workspace=workspace, before=before, **values)
+
+
+async def lead_last_at(workspace: str, lead_id: str) -> datetime:
+    """Return when something last happened to a lead that is there."""
+    last_at: datetime = await _LAST_AT.value(workspace=workspace, lead_id=lead_id)
+    return last_at

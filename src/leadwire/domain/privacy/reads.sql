@@ -21,10 +21,16 @@ SELECT id, ended_at FROM (
     (SELECT id, ended_at {ended} AND lead_id IS NOT NULL ORDER BY ended_at FETCH FIRST (:most) ROWS WITH TIES)) found
 ORDER BY ended_at FETCH FIRST (:most) ROWS WITH TIES
 
--- {captured}: some leads in the order in which they were captured, and when something last happened to each
+-- {last_at}: when something last happened to a lead
 -- The latest of its conversations is looked up: NOT EXISTS is planned as one look at all conversations.
-SELECT l.*, greatest(updated_at, (SELECT max(c.updated_at) FROM conversation c WHERE c.lead_id = l.id)) AS last_at
-FROM (SELECT id, version, created_at, updated_at FROM lead
+greatest(updated_at, (SELECT max(c.updated_at) FROM conversation c WHERE c.lead_id = l.id))
+
+-- lead_last_at
+SELECT {last_at} FROM lead l WHERE workspace_id = :workspace AND id = :lead_id
+
+-- {captured}: some leads in the order in which they were captured, and when something last happened to each
+SELECT l.*, {last_at} AS last_at
+FROM (SELECT id, created_at, updated_at FROM lead
     WHERE workspace_id = :workspace AND (created_at, id) > (:after, :after_id) AND created_at < :before
     ORDER BY created_at, id LIMIT :most) l
 

@@ -172,7 +172,7 @@ async def _erase_leads(workspace: str, before: datetime, after: tuple[datetime, 
     for lead in leads:
         if lead["last_at"] < before:
             with contextlib.suppress(NotFound, PreconditionFailed):  # something has just happened to it
-                await erasure.erase_lead(workspace, lead["id"], if_match=frozenset({lead["version"]}))
+                await erasure.erase_lead(workspace, lead["id"], silent_since=before)
                 erased += 1
         after = (lead["created_at"], lead["id"])
         if erased == _ERASED:

@@ -291,6 +291,48 @@ async def test_it_goes_on_where_it_was_interrupted(workspace, bot, monkeypatch):
     assert ("leads", "5") in [tuple(row) for row in told]
 
 
+@pytest.mark.parametrize("days", [None, 60])
+@pytest.mark.parametrize("kind", retention.KINDS)
+async def test_a_setting_that_is_changed_before_a_batch_holds_at_once(workspace, bot, monkeypatch, kind, days):
+    lead = await ended(workspace, bot, 50, lead=True)
+    await ended(workspace, bot, 50)
+    await db.rows("UPDATE event SET id = $1 || substr(id, 15)", ids.floor("evt", clock.ago(days=5))[:14])
+    messages = await count("message")
+    monkeypatch.setattr(retention, "_SPAN", timedelta(days=40))
+    batch = retention._batch
+
+    async def late(*given):
+        await retention.change(workspace, KEPT | {kind: days if kind != "events" or days is None else 7})
+        return await batch(*given)
+
+    monkeypatch.setattr(retention, "_batch", late)
+    await swept(workspace, **{kind: 2 if kind == "events" else 30})
+    assert await db.value("SELECT id FROM lead") == lead.id
+    assert await count("conversation") == 2
+    assert await count("message", "content <> '[deleted]'") == messages
+    assert await count("event", "body = ''") == 0
+
+
+@pytest.mark.parametrize("kind", ["conversations", "lead_conversations", "leads"])
+async def test_a_setting_that_is_changed_after_the_last_batch_is_swept_at_once(workspace, bot, monkeypatch, kind):
+    """Its first round begins with the oldest, and the audit log tells of all that went."""
+    monkeypatch.setattr(retention, "_LEADS", 3)
+    for days in (20, 50, 10):
+        await ended(workspace, bot, days, lead=kind != "conversations")
+    batch = retention._batch
+
+    async def early(*given):
+        done = await batch(*given)
+        monkeypatch.setattr(retention, "_batch", batch)
+        await retention.change(workspace, KEPT | {kind: 15})
+        return done
+
+    monkeypatch.setattr(retention, "_batch", early)
+    await swept(workspace, **{kind: 30})
+    assert await count("lead" if kind == "leads" else "conversation") == 1
+    assert await db.value("SELECT detail FROM audit_entry WHERE action = 'retention.applied'") == "2"
+
+
 async def test_one_that_fails_holds_nobody_up(workspace, bot, monkeypatch, caplog):
     other = await accounts.create_workspace("Other")
     theirs = await bots.create(other, "Theirs")

@@ -52,7 +52,20 @@ _SPAN: Final = timedelta(days=1)  # of the events among which some are blanked i
 _OF_CONVERSATIONS: Final = tuple(kind for kind in EVENTS if not kind.startswith("lead."))
 _MESSAGES: Final = tuple(kind for kind in EVENTS if kind.startswith("message."))
 
-_SET, _ALL_DUE, _ONE_DUE, _MOVE, _END_ROUND = named(__file__, "set all_due one_due move end_round")
+_SET, _ALL_DUE, _ONE_DUE, _HOLDS, _MOVE, _END_ROUND = named(__file__, "set all_due one_due holds move end_round")
+
+
+class _Due(NamedTuple):
+    """A sweep by a setting: what is older than `before` goes."""
+
+    workspace: str
+    kind: Kind
+    days: int
+    before: datetime
+
+    async def holds(self) -> bool:
+        """Whether the setting is the same still. Then nobody changes it before the open transaction ends."""
+        return bool(await _HOLDS.rows(workspace=self.workspace, kind=self.kind, days=self.days))
 
 
 class _Batch(NamedTuple):
@@ -114,31 +127,37 @@ async def delete_ended(table: type[Table]) -> None:
 
 
 async def sweep(workspace: str, kind: Kind) -> bool:
-    """Do one batch, if it is due. Return whether there is more to do."""
+    """Do one batch, if it is due. Return whether there is more to do. A setting that is changed meanwhile ends it; its
+    change has added the job again.
+    """
     row = await _ONE_DUE.row(workspace=workspace, kind=kind, now=clock.now())
     if row is None:
         return False
-    before, *after = row
-    batch = await _batch(workspace, kind, before, (after[0], after[1]))
-    await _note(workspace, kind, batch)
+    due = _Due(workspace, kind, row["days"], row["before"])
+    batch = await _batch(due, (row["after_time"], row["after_id"]))
+    await _note(due, batch)
     return not batch.over
 
 
-async def _note(workspace: str, kind: Kind, batch: _Batch) -> None:
-    keys, (time_, id_) = {"workspace": workspace, "kind": kind}, batch.after
+async def _note(due: _Due, batch: _Batch) -> None:
+    keys, (time_, id_) = {"workspace": due.workspace, "kind": due.kind}, batch.after
     async with db.transaction():
-        removed = await _MOVE.value(**keys, after_time=time_, after_id=id_, removed=batch.removed)
-        if batch.over:
+        moved = await _MOVE.row(**keys, days=due.days, after_time=time_, after_id=id_, removed=batch.removed)
+        if batch.over and moved and moved["same"]:
             await _END_ROUND.rows(**keys)
-            if removed:
-                await audit.record(workspace, "retention", audit.Entry("retention.applied", kind, str(removed)))
-                telemetry.log("retention.applied", workspace_id=workspace, kind=kind, removed=removed)
+            if removed := moved["removed"]:
+                entry = audit.Entry("retention.applied", due.kind, str(removed))
+                await audit.record(due.workspace, "retention", entry)
+                telemetry.log("retention.applied", workspace_id=due.workspace, kind=due.kind, removed=removed)
 
 
-async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[datetime, str]) -> _Batch:
+async def _batch(due: _Due, after: tuple[datetime, str]) -> _Batch:
+    workspace, kind, _, before = due
     if kind == "leads":
-        return await _erase_leads(workspace, before, after)
+        return await _erase_leads(due, after)
     async with db.transaction():
+        if not await due.holds():
+            return _Batch(0, after, over=True)
         if kind == "events":
             oldest = clock.ago(days=settings.get().retention_days + 1)  # days before are dropped, if not today
             since = max(after[0], min(oldest, before))
@@ -165,14 +184,17 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
         return _Batch(len(some), after, len(some) < _BATCH)
 
 
-async def _erase_leads(workspace: str, before: datetime, after: tuple[datetime, str]) -> _Batch:
+async def _erase_leads(due: _Due, after: tuple[datetime, str]) -> _Batch:
     """Each in a transaction of its own, as visitors lock conversations before leads."""
     erased = 0
-    leads = await reads.leads(workspace, before, after, _LEADS)
+    leads = await reads.leads(due.workspace, due.before, after, _LEADS)
     for lead in leads:
-        if lead["last_at"] < before:
+        if lead["last_at"] < due.before:
             with contextlib.suppress(NotFound, PreconditionFailed):  # something has just happened to it
-                await erasure.erase_lead(workspace, lead["id"], silent_since=before)
+                async with db.transaction():
+                    if not await due.holds():
+                        return _Batch(erased, after, over=True)
+                    await erasure.erase_lead(due.workspace, lead["id"], silent_since=due.before)
                 erased += 1
         after = (lead["created_at"], lead["id"])
         if erased == _ERASED:

@@ -25,10 +25,10 @@ EMAIL = "ada@work.example"
 class Talk:
     """A conversation that is stored nowhere: each turn knows what the one before has planned. `leads` has all leads."""
 
-    def __init__(self, leads):
-        state, self.greeting = engine.begin(FLOW)
+    def __init__(self, leads, flow=FLOW):
+        state, self.greeting = engine.begin(flow)
         self.plan = planning.begin("ws", BOT, Origin())
-        self.session = VisitorSession("ws", self.plan.id, BOT, FLOW, "active", state, None, self.plan.known)
+        self.session = VisitorSession("ws", self.plan.id, BOT, flow, "active", state, None, self.plan.known)
         self.leads = leads
 
     def says(self, text, *, online=True, page=None):
@@ -106,6 +106,39 @@ def test_a_lead_gains_the_points_of_its_own_conversation():
     plan = talk.says("Large")
     assert (plan.lead.version, plan.lead.lead.score, custom_fields(plan.lead.lead)) == (1, 50, {"size": "l"})
     assert plan.events[2].data.previous_attributes == {"score": 0, "custom_fields": {"size": None}}
+
+
+MANY_POINTS = """
+format = 1
+start = "email"
+nodes = [
+    { type = "ask", id = "email", text = "Your e-mail?", input = "email", save_to = "email", next = "rules" },
+    { type = "score", id = "rules", next = "one", rules = [
+        { label = "all", add = 0, when = { all = [{ var = "email", op = "is_set" }] } },
+    ] },
+    { type = "ask", id = "one", text = "?", input = "choice", options = [{ label = "Go", score = 30 }], next = "two" },
+    { type = "ask", id = "two", text = "?", input = "choice", options = [{ label = "Go", score = 60 }], next = "end" },
+    { type = "ask", id = "end", text = "?", input = "choice", options = [{ label = "Go", score = -10 }], next = "bye" },
+    { type = "end", id = "bye" },
+]
+"""
+
+
+@pytest.mark.parametrize(("first", "scores"), [(-40, [0, 0, 50, 40]), (80, [80, 100, 100, 100]), (0, [0, 30, 90, 80])])
+def test_a_leads_score_is_the_sum_of_its_points_limited(first, scores):
+    talk = Talk({}, parse(MANY_POINTS.replace("add = 0", f"add = {first}")))
+    assert [talk.says(text).lead.lead.score for text in (EMAIL, "Go", "Go", "Go")] == scores
+
+
+def test_points_are_added_to_a_score_that_somebody_has_set():
+    talk = Talk({}, parse(MANY_POINTS))
+    talk.says(EMAIL)
+    known = talk.session.known
+    lead = StoredLead(msgspec.structs.replace(known.lead.lead, score=55), known.lead.version + 1)
+    known = msgspec.structs.replace(known, lead=lead)
+    talk.leads[EMAIL], talk.plan = lead, planning.change(known)
+    talk.session = msgspec.structs.replace(talk.session, known=known)
+    assert talk.says("Go").lead.lead.score == 85
 
 
 def test_what_the_page_tells_is_kept_until_there_is_a_lead():

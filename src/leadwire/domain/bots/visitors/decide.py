@@ -178,8 +178,10 @@ def _correction(heard: Heard, lead: Lead) -> LeadPatch:
     before, page = attributes(heard.session.state.variables), attributes(heard.state.variables)
     present = {CUSTOM + name: value for name, value in custom_fields(lead).items()}
     fresh = {k: v for k, v in page.items() if v != before.get(k) and present.get(k, before.get(k)) == before.get(k)}
-    points = sum(step.points for step in heard.steps if isinstance(step, Scored))
-    return _patch(heard.answers | {k: v for k, v in fresh.items() if k not in heard.answers}, lead.score + points, lead)
+    was, now = heard.session.state.score, heard.state.score
+    # The sum of the points has no limits; what somebody has set instead gains those of this turn.
+    score = now if lead.score == _limited(was) else lead.score + now - was
+    return _patch(heard.answers | {k: v for k, v in fresh.items() if k not in heard.answers}, score, lead)
 
 
 def _messages(step: NewMessage | Effect) -> list[NewMessage]:
@@ -226,7 +228,12 @@ def _patch(answers: dict[str, Scalar], score: int, lead: Lead | None = None) -> 
         present = custom_fields(lead) if lead else {}
         fields = fitting(present, custom)
         plain["custom_fields"] = {key: fields[key] for key in custom if key in fields}
-    return LeadPatch(**plain, score=max(0, min(100, score)))
+    return LeadPatch(**plain, score=_limited(score))
+
+
+def _limited(points: int) -> int:
+    """The score of a lead with so many points."""
+    return max(0, min(100, points))
 
 
 def _text(value: Scalar | None) -> str | None:

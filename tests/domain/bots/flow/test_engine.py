@@ -3,14 +3,15 @@
 from datetime import UTC, datetime
 from typing import get_args
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadwire.domain.bots.flow import engine, library
-from leadwire.domain.bots.flow.engine import Ended, HandedOff, Reply, Saved, Scored
+from leadwire.domain.bots.flow.engine import Consented, Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.flow.expressions import fill, holds
-from leadwire.domain.bots.flow.nodes import Branch, Case, Condition, End, Flow, Op, When
+from leadwire.domain.bots.flow.nodes import Ask, Branch, Case, Condition, End, Flow, Op, Option, When
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.infrastructure import clock
 from tests.domain.bots.flows import PRIVACY, SMALL, shipped, small
@@ -102,6 +103,31 @@ def test_what_counts_as_an_answer(kind, said, kept):
     assert [one.value for one in effects if isinstance(one, Saved)] == ([] if kept is None else [kept])
 
 
+def choosing(*options):
+    """A flow that asks for one of some answers, each with its value."""
+    answers = [Option(label=label, value=value) for label, value in options]
+    ask = Ask(id="q", text="?", input="choice", options=tuple(answers), next="e")
+    return Flow(format=1, start="q", nodes=(ask, End(id="e")))
+
+
+@pytest.mark.parametrize(
+    "label", ["Oui\u00a0!", "はい\u3000どうぞ", "Yes,  please", " Yes ", "\u2067שלום\u2069", "Straße", "STRASSE"]
+)
+def test_every_answer_is_chosen_by_its_own_label(label):
+    _, effects = engine.step(choosing(("No", None), (label, "yes")), engine.State(at="q"), label)
+    assert effects[0] == Saved(None, "yes")
+
+
+def test_an_answer_is_chosen_by_its_label_before_the_value_of_another():
+    flow = choosing(("Large", "xl"), ("XL", "large"))
+    for label, value in (("Large", "xl"), ("XL", "large")):
+        assert engine.step(flow, engine.State(at="q"), label)[1][0] == Saved(None, value)
+    given = Option(label="Yes", value="no", consent=True), Option(label="No", value="yes", consent=False)
+    ask = msgspec.structs.replace(flow.nodes[0], options=given)
+    _, effects = engine.step(msgspec.structs.replace(flow, nodes=(ask, flow.nodes[1])), engine.State(at="q"), "Yes")
+    assert [(one.answer, one.given) for one in effects if isinstance(one, Consented)] == [("Yes", True)]
+
+
 def test_a_number_has_its_bounds():
     flow = shipped("demo-booking")
     state = engine.State(at="attendees")
@@ -112,6 +138,7 @@ def test_a_number_has_its_bounds():
 OPERATORS = [
     # operator, what the condition names, values of the variable for which it holds, and for which not
     ("eq", "Sales", ["Sales", "sALES"], ["sale", "", 7, None]),
+    ("eq", "Oui\u00a0!", ["oui !", "Oui\u00a0!"], ["oui!", None]),
     ("eq", 7, [7, 7.0], [8, "7", None]),
     ("eq", True, [True], [False, 1, "true", None]),
     ("ne", "Sales", ["sale", 7, None], ["Sales", "sALES"]),

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from leadwire.domain.bots.flow import attachments, graph, hours
-from leadwire.domain.bots.flow.expressions import DERIVED, ORDERS, names_in
+from leadwire.domain.bots.flow.expressions import DERIVED, ORDERS, names_in, normal
 from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Condition, End, Flow, Handoff, Say, Score, Text
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS, TEXTS
 
@@ -97,8 +97,8 @@ def _input(node: AnyNode) -> Iterator[_Fault]:
             "Add an answer to choose from." if node.input == "choice" else "Answers to choose from are for a choice."
         )
         yield "options", wrong, "options" if node.options else "input"
-    values = {option.value_or_label.casefold() for option in node.options}
-    labels = {option.label.casefold() for option in node.options}
+    values = {normal(option.value_or_label) for option in node.options}
+    labels = {normal(option.label) for option in node.options}
     if min(len(values), len(labels)) < len(node.options):
         yield "options", "Two answers are the same.", "options"
     if node.save_to in ("email", "phone") and node.input != node.save_to:

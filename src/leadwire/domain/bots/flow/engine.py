@@ -152,7 +152,7 @@ class _Run:
         except ValueError:
             return self._again(ask)
         self._effects.append(Saved(ask.save_to, value))
-        chosen = inputs.option(ask, str(value))
+        chosen = inputs.option(ask, text)
         if chosen and chosen.consent is not None:
             read = attachments.content(fill(ask.text, self._known()), ask)
             self._effects.append(Consented(ask.id, read, chosen.label, chosen.consent))

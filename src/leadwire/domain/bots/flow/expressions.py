@@ -10,6 +10,7 @@ from typing import Final, assert_never
 
 from leadwire.domain.bots.flow.nodes import Condition, Order, Scalar, When
 from leadwire.domain.conversations.schema import MAX_TEXT
+from leadwire.infrastructure.unseen import UNSEEN
 
 DERIVED: Final = frozenset({"score", "email_domain", "email_is_business", "is_open", "next_open"})
 """Variables that no node sets: the engine does."""
@@ -19,6 +20,7 @@ ORDERS: Final[dict[Order, Callable[[float, float], bool]]] = {
 }  # fmt: skip
 """The operators that compare numbers."""
 _SLOT: Final = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*(?:\|([^{}|]*))?\}\}")
+_SPACE: Final = re.compile(r"\s+")
 _LONGEST: Final = 200  # characters of one value
 
 
@@ -61,10 +63,18 @@ def _in_order(op: Order, value: object, wanted: object) -> bool:
 
 
 def _same(value: object, wanted: object) -> bool:
-    """Texts without regard to case; `true` is not 1."""
+    """Texts as `normal` has them; `true` is not 1."""
     if isinstance(value, str) and isinstance(wanted, str):
-        return value.casefold() == wanted.casefold()
+        return normal(value) == normal(wanted)
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+
+
+def normal(text: str) -> str:
+    """A text as it is compared with another: without case, and with one blank for all that is between words.
+
+    What a visitor presses comes back with the blanks of what they read, and what they type with those they type.
+    """
+    return _SPACE.sub(" ", UNSEEN.sub(" ", text)).strip().casefold()
 
 
 def names_in(text: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import toml
 
+from leadwire.domain.bots.flow.expressions import normal
 from leadwire.domain.bots.flow.nodes import Ask, Option, Scalar
 from leadwire.domain.leads import identity
 from leadwire.domain.leads.schema import LENGTHS
@@ -52,11 +53,11 @@ def read(ask: Ask, text: str) -> Scalar:
 
 
 def option(ask: Ask, text: str) -> Option | None:
-    """The option that is meant: by its value, its label, or its number."""
-    wanted = text.strip().casefold()
-    for meaning in ("value_or_label", "label"):
+    """The option that is meant: by its label, which is what a button says, its value, or its number."""
+    wanted = normal(text)
+    for meaning in ("label", "value_or_label"):
         for choice in ask.options:
-            if getattr(choice, meaning).casefold() == wanted:
+            if normal(getattr(choice, meaning)) == wanted:
                 return choice
     number = int(wanted[:3]) if wanted.isascii() and wanted.isdigit() else 0
     return ask.options[number - 1] if 1 <= number <= len(ask.options) else None

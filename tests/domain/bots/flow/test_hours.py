@@ -1,5 +1,6 @@
 """Opening hours, dates and pages in flows: what they mean, and what is refused by name with its line."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -56,6 +57,7 @@ type = "end"
 id = "bye"
 text = "Bis {{day}}."
 """
+_HOURS = re.compile(r"hours = .*")
 NOON = datetime(2026, 11, 23, 11, 0, tzinfo=UTC)  # a Monday, 12:00 in Berlin
 
 
@@ -238,3 +240,14 @@ def test_hours_that_touch_are_no_fault():
     assert hours.is_open(flow, datetime(2026, 11, 27, 22, 59, tzinfo=UTC))
     assert hours.is_open(flow, datetime(2026, 11, 27, 23, 0, tzinfo=UTC))
     assert not hours.is_open(flow, datetime(2026, 11, 28, 1, 0, tzinfo=UTC))
+
+
+def test_hours_overlap_with_those_of_their_own_days_only():
+    spans = """[
+        { days = ["mon"], opens = "09:00", closes = "12:00" }, { days = ["tue"], opens = "10:00", closes = "13:00" },
+        { days = ["mon", "tue"], opens = "14:00", closes = "18:00" },
+    ]"""
+    assert len(parse(_HOURS.sub(f"hours = {spans}", FLOW)).hours) == 3
+    for overlaps in ("12:30", "09:30"):
+        with pytest.raises(BadFlow, match="These hours overlap"):
+            parse(_HOURS.sub(f"hours = {spans.replace('14:00', overlaps)}", FLOW))

@@ -8,7 +8,6 @@ import re
 import zoneinfo
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, get_args
 from zoneinfo import ZoneInfo
@@ -157,11 +156,12 @@ def read_date(flow: Flow, ask: Ask, text: str) -> str:
 
 
 def _overlaps(hours: Hours, others: Iterable[Hours]) -> bool:
-    same = [other for other in others if {*other.days} & {*hours.days} and _TIME.fullmatch(other.opens)]
-    spans = sorted(
-        (_minutes(span.opens), _minutes(span.closes)) for span in (*same, hours) if _TIME.fullmatch(span.closes)
+    opens, closes = _minutes(hours.opens), _minutes(hours.closes)
+    return any(
+        _minutes(other.opens) < closes and opens < _minutes(other.closes)
+        for other in others
+        if {*other.days} & {*hours.days} and _TIME.fullmatch(other.opens) and _TIME.fullmatch(other.closes)
     )
-    return any(end > start for (_, end), (start, _) in pairwise(spans))
 
 
 def _minutes(text: str) -> int:

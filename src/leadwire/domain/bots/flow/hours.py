@@ -140,10 +140,10 @@ def read_date(flow: Flow, ask: Ask, text: str) -> str:
     if (match := _TYPED.fullmatch(text.strip())) is None:
         raise ValueError("no date")
     first, sign, second, third = int(match[1]), match[2].strip(), int(match[3]), int(match[4])
-    locale = "" if sign == "." else flow.locale
+    locale = "" if sign == "." else flow.locale.casefold()  # tags of languages ignore case
     if first in _YEARS:
         day = date(first, second, third)
-    elif locale == "en-US" or (locale == "en" and second > _MONTHS):
+    elif locale == "en-us" or (locale == "en" and second > _MONTHS):
         day = date(third, first, second)
     elif locale == "en" and first <= _MONTHS and first != second:
         raise ValueError("the month or the day may be first")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leadwire.domain.bots.flow import engine, library
 from leadwire.domain.bots.flow.engine import Consented, Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.flow.expressions import fill, holds
-from leadwire.domain.bots.flow.nodes import Ask, Branch, Case, Condition, End, Flow, Op, Option, When
+from leadwire.domain.bots.flow.nodes import Answer, Ask, Branch, Case, Condition, End, Flow, Op, Option, When
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.infrastructure import clock
 from tests.domain.bots.flows import PRIVACY, SMALL, shipped, small
@@ -200,6 +200,13 @@ def test_free_questions_are_answered_for_a_while():
     assert isinstance(engine.step(flow, state, "What?", "That.")[1][-1], Ended)
     assert engine.step(flow, state, "What?", None)[0].at == "email"
     assert engine.step(flow, state, "No!", None)[1][-1] == Ended("answered")
+
+
+@pytest.mark.parametrize("said", ["Das war's!", "das war's", "Das  war's.", "Alles klar", "thanks!", "No, thanks."])
+def test_a_phrase_says_that_there_are_no_further_questions(said):
+    faq = Answer(id="faq", text="?", done=("Das war's!", "Alles\u00a0klar."), next="e")
+    flow = Flow(format=1, start="faq", nodes=(faq, End(id="e")))
+    assert engine.step(flow, engine.State(at="faq"), said)[1] == [Ended("completed")]
 
 
 def test_an_answer_is_not_filled_in():

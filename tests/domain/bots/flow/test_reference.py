@@ -88,7 +88,7 @@ def test_the_help_of_the_editor_has_every_table():
             f"`{get_args(name)[1].pattern.removeprefix('^').removesuffix(chr(92) + 'Z')}`"
             for name in (nodes.NodeId, nodes.Variable)
         ),
-        ", ".join(f"`{word}`" for word in sorted(engine._DONE)),
+        ", ".join(f"`{word}`" for word in sorted(inputs._DONE)),
     ],
 )
 def test_every_limit_is_told(limit):

@@ -15,7 +15,6 @@ MOST_NODES: Final = 50  # in one turn
 WENT_ON: Final = ""
 """In `State.visited`, behind a node that the visitor left for one that is in there already."""
 _ASKED_FOR_A_PERSON: Final = "the visitor asked for a person"
-_DONE: Final = frozenset({"no", "no thanks", "no, thanks", "nothing", "thanks", "thank you", "that is all", "bye"})
 
 
 class State(Struct, frozen=True, omit_defaults=True):
@@ -164,8 +163,7 @@ class _Run:
 
     def look_up(self, node: Answer, text: str, answer: str | None) -> tuple[State, list[Effect]]:
         self._set(asked=self._state.asked + 1)
-        text = text.strip().strip(".!").casefold()
-        if text in _DONE or text in {word.casefold() for word in node.done}:
+        if inputs.says_done(node, text):
             return self.go(node.next)
         if answer is None:
             return self.go(node.on_fallback) if node.on_fallback else self.stop("a question nobody taught the bot")

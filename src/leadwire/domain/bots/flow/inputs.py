@@ -9,12 +9,13 @@ from urllib.parse import urlsplit
 from msgspec import toml
 
 from leadwire.domain.bots.flow.expressions import normal
-from leadwire.domain.bots.flow.nodes import Ask, Option, Scalar
+from leadwire.domain.bots.flow.nodes import Answer, Ask, Option, Scalar
 from leadwire.domain.leads import identity
 from leadwire.domain.leads.schema import LENGTHS
 from leadwire.domain.search import documents
 from leadwire.infrastructure.unseen import UNSEEN
 
+_DONE: Final = frozenset({"no", "no thanks", "no, thanks", "nothing", "thanks", "thank you", "that is all", "bye"})
 _SPACE: Final = re.compile(r"\s+")
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,3}(?:[, '\u00a0\u202f][0-9]{3}){1,4}|[0-9]{1,15})(?:\.[0-9]{1,6})?")
 _HOST: Final = re.compile(
@@ -61,6 +62,16 @@ def option(ask: Ask, text: str) -> Option | None:
                 return choice
     number = int(wanted[:3]) if wanted.isascii() and wanted.isdigit() else 0
     return ask.options[number - 1] if 1 <= number <= len(ask.options) else None
+
+
+def says_done(node: Answer, text: str) -> bool:
+    """Whether the visitor says that there are no further questions, by one of the phrases."""
+    said = _phrase(text)
+    return said in _DONE or said in map(_phrase, node.done)
+
+
+def _phrase(text: str) -> str:
+    return normal(text).strip(".! ")
 
 
 def about_email(address: str) -> dict[str, Scalar]:

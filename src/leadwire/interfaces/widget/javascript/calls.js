@@ -24,10 +24,7 @@ const CALLS = {
     const { email, user_id, name, expires, signature } = Object.fromEntries(texts(given)), { conversation } = chat;
     const person = JSON.stringify([email, user_id]), isOther = (one) => one && one !== person;
     if (isOther(conversation.person)) chat.known = conversation.attributes = undefined; // the page told them of somebody else
-    if ([conversation.whose, known(chat).person].some(isOther)) {
-      chat.field.value = chat.opinion.value = "";
-      chat.measure();
-    }
+    if ([conversation.whose, known(chat).person].some(isOther)) { chat.opinion.value = ""; chat.write(""); }
     if (known(chat).person !== person) keep(chat, { person });
     conversation.identify({ email, user_id, name, expires: Number(expires), signature }, person);
     CALLS.prefill(chat, { email, name });
@@ -48,7 +45,6 @@ const tell = (chat, news) => {
 const fill = (chat, asked = "") => {
   const name = asked.replace("custom_fields.", ""), { field, known } = chat;
   if (field.value || !known?.has(name)) return;
-  field.value = known.get(name);
+  chat.write(known.get(name));
   known.delete(name);
-  chat.measure();
 };

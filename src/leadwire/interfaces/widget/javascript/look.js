@@ -18,10 +18,8 @@ const adopt = (chat) => {
     chat.panel.hidden = !open;
     if (open && chat.conversation.kept.id) chat.conversation.refresh();
   }
-  if (chat.field.value !== draft && !(document.hasFocus() && chat.shadowRoot.activeElement === chat.field)) {
-    chat.field.value = draft;
-    chat.measure();
-  }
+  const isTyped = document.hasFocus() && chat.shadowRoot.activeElement === chat.field;
+  if (chat.field.value !== draft && !isTyped) chat.write(draft);
   chat.render();
 };
 
@@ -29,7 +27,7 @@ const arrive = async (chat) => {
   await chat.conversation.meet();
   wear(chat);
   const { open, draft } = known(chat), again = performance.getEntriesByType("navigation")[0]?.type === "reload";
-  if (draft && !chat.field.value) { chat.field.value = draft; chat.measure(); }
+  if (draft && !chat.field.value) chat.write(draft);
   visit(chat);
   if (open && !chat.hidden && !chat.isOpen && (!isPhone() || again)) chat.open(false);
 };

@@ -133,11 +133,11 @@ class LeadwireChat extends HTMLElement {
     if (this.field.value !== (known(this).draft ?? "")) keep(this, { draft: this.field.value });
     this.tell();
   }
+  write(text) { this.field.value = text; this.measure(); }
   submit() {
     const content = this.field.value.trim();
     if (!content || this.tooMany) return this.tell();
-    this.field.value = "";
-    this.measure();
+    this.write("");
     this.conversation.say(content);
     this.field.focus();
   }
@@ -233,9 +233,8 @@ class LeadwireChat extends HTMLElement {
     this.line.hidden = !shape || conversation.status !== "active";
     this.area.hidden = !this.line.hidden;
     if (was !== this.field) {
-      this.field.value = was.value;
+      this.write(was.value);
       was.value = "";
-      this.measure();
       if (focused) this.field.focus();
     }
     for (const name of ["inputmode", "autocomplete", "autocapitalize"]) this.line.setAttribute(name, shape?.[name] ?? "off");

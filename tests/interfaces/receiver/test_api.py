@@ -144,6 +144,21 @@ async def test_a_replay_sends_exactly_these_again(asking, workspace, bot, wire, 
     assert sorted(one.headers["x-service-sequence"] for one in receiver.deliveries) == ["2", "3"]
 
 
+@pytest.mark.parametrize("suspended", [True, False])
+async def test_a_body_that_is_held_back_until_its_token_has_ended_sends_nothing_again(
+    asking, workspace, made, monkeypatch, suspended
+):
+    monkeypatch.setattr(api, "CHECKED_EVERY", 0.0)
+
+    async def held():
+        yield b'{"first": 1, '
+        await (workspaces.suspend(workspace) if suspended else receivers.make_token(workspace, made))
+        yield b'"last": 2}'
+
+    answer = await asking.post("/receiver/v1/replay", content=held(), headers={"Content-Type": "application/json"})
+    assert answer.status_code == (403 if suspended else 401)
+
+
 async def test_too_many_requests_are_refused(asking, monkeypatch, no_refill):
     monkeypatch.setattr(api._LIMIT, "_burst", 2.0)
     answers = [await asking.get("/receiver/v1/checkpoint") for _ in range(3)]

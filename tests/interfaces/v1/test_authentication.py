@@ -12,6 +12,7 @@ from leadwire.domain.accounts.changes import workspaces as quotas
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids, redis_pool, settings
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
+from leadwire.interfaces.v1 import authentication
 from tests import make
 
 ROUTES = [
@@ -290,3 +291,21 @@ async def test_a_note_that_fails_fails_no_request(client, monkeypatch):
 
     monkeypatch.setattr(changes, "note_use", fail)
     assert [(await client.get("/v1/leads")).status_code for _ in range(3)] == [200] * 3
+
+
+@pytest.mark.parametrize("more", [{}, {"Idempotency-Key": "one"}])
+async def test_a_body_that_is_held_back_until_its_key_has_ended_changes_nothing(
+    client, workspace, bot, monkeypatch, more
+):
+    monkeypatch.setattr(authentication, "CHECKED_EVERY", 0.0)
+    lead = await make.lead(workspace, bot)
+
+    async def held():
+        yield b'{"name": '
+        await changes.revoke_key(workspace, await db.value("SELECT id FROM api_key"))
+        yield b'"Late"}'
+
+    headers = {"Content-Type": "application/json", **more}
+    answer = await client.patch(f"/v1/leads/{lead.id}", content=held(), headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+    assert await db.value("SELECT name FROM lead") != "Late"

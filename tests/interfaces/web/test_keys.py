@@ -4,7 +4,10 @@ import re
 
 import pytest
 
+from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure import db
+from tests.interfaces.web.conftest import signed_in
 
 
 async def made(admin, **fields):
@@ -21,6 +24,22 @@ async def test_a_key_works_and_is_shown_once(admin, stranger):
     key = await made(admin)
     assert await status(stranger, key) == 200
     assert key not in await admin.open("/keys")
+
+
+async def test_a_form_that_is_held_back_until_its_session_has_ended_makes_no_key(admin, workspace, monkeypatch):
+    monkeypatch.setattr(sessions, "CHECKED_EVERY", 0.0)
+    async with signed_in(workspace, "admin", "bo@example.org") as removed:
+
+        async def held():
+            yield f"form_token={removed.token}&name=CRM&".encode()
+            user = await db.value("SELECT id FROM user_account WHERE email_address = 'bo@example.org'")
+            await team.remove_user(workspace, user)
+            yield b"scope=leads:read&life="
+
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = await removed.post("/keys", content=held(), headers=kind)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in")
+    assert await db.value("SELECT count(*) FROM api_key") == 0
 
 
 async def test_a_revoked_key_ends(admin, stranger):

@@ -220,6 +220,20 @@ async def test_a_blocked_network_reaches_nobody_from_its_other_conversations(wor
     assert (await caller.post("rating", {"rating": 1})).status_code == 200
 
 
+async def test_who_is_blocked_while_they_hold_a_message_back_reaches_nobody(workspace, caller):
+    await caller.says("ada@example.com")
+
+    async def held():
+        yield b'{"content": "are you there?", '
+        await visitor_sessions.block(workspace, caller.conversation, ids.new("user"))
+        yield b'"client_message_id": "0123456789abcdef"}'
+
+    path = f"/widget/v1/conversations/{caller.conversation}/messages"
+    headers = {**caller.headers, "Content-Type": "application/json"}
+    answer = await caller.client.post(path, content=held(), headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (403, "visitor_blocked")
+
+
 async def test_a_token_speaks_in_its_conversation_only(anonymous, shop, caller):
     await caller.says("ada@example.com")
     other = Caller(anonymous, shop)
@@ -227,9 +241,9 @@ async def test_a_token_speaks_in_its_conversation_only(anonymous, shop, caller):
     doors = (("GET", "messages"), ("POST", "messages"), ("POST", "end"), ("POST", "handoff"), ("GET", "events"))
     for method, path in doors:
         where = f"/widget/v1/conversations/{caller.conversation}/{path}"
-        stranger = await anonymous.request(method, where, headers=other.headers)
-        nobody = await anonymous.request(method, where)
-        made_up = await anonymous.request(method, where, headers={"Authorization": "Bearer " + "x" * 43})
+        stranger = await anonymous.request(method, where, json={}, headers=other.headers)
+        nobody = await anonymous.request(method, where, json={})
+        made_up = await anonymous.request(method, where, json={}, headers={"Authorization": "Bearer " + "x" * 43})
         assert [answer.status_code for answer in (stranger, nobody, made_up)] == [404, 401, 401]
     assert "bea@example.com" not in (await caller.get("messages")).text
 

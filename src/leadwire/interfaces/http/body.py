@@ -5,6 +5,8 @@ Litestar would parse `text/plain` as JSON, turn "7" into 7 and respond with 500 
 
 import itertools
 import json
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
@@ -20,6 +22,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 LARGEST: Final = 64 * 1024  # bytes
 _MOST_FAULTS: Final = 50  # in one response, which must not be many times its request
+_LOOK: Final = "leadwire.look_again"
 _JSON: Final = ("application/json",)
 _PATCH: Final = (*_JSON, "application/merge-patch+json")  # RFC 7396
 
@@ -66,6 +69,14 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
     return decoded
 
 
+def look_again(scope: Scope, seconds: float, look: Callable[[], Awaitable[object]]) -> None:
+    """Have `look` called before a body is returned that comes `seconds` from now, or later.
+
+    For who lets a request in by its head: the right to it may have ended since. `look` raises what then holds.
+    """
+    scope["state"][_LOOK] = time.monotonic() + seconds, look
+
+
 async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> bytes:
     """Return the body's bytes.
 
@@ -74,7 +85,7 @@ async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> byt
     """
     declared = header(request.scope, b"content-length") or ""
     size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
-    body = await received(request.receive, largest) if size <= largest else b""
+    body = await received(request.scope, request.receive, largest) if size <= largest else b""
     if body is None:
         raise errors.MalformedJson("The body broke off.")  # for the log: nobody is there to read it
     if max(size, len(body)) > largest:
@@ -82,8 +93,11 @@ async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> byt
     return body
 
 
-async def received(receive: Receive, largest: int) -> bytes | None:
-    """Return the body, of one that is too large the first byte too many as the last; None where it broke off."""
+async def received(scope: Scope | HTTPScope, receive: Receive, largest: int) -> bytes | None:
+    """Return the body, of one that is too large the first byte too many as the last; None where it broke off.
+
+    Raise what `look_again` was told to look for.
+    """
     body, more = b"", True
     while more and len(body) <= largest:
         message: Any = await receive()
@@ -91,6 +105,9 @@ async def received(receive: Receive, largest: int) -> bytes | None:
             return None
         body += message.get("body", b"")
         more = message.get("more_body", False)
+    late, look = scope["state"].get(_LOOK, (0.0, None))
+    if look and time.monotonic() >= late:
+        await look()
     return body[: largest + 1]
 
 

@@ -6,6 +6,7 @@ Beside `/v1`, whose operations are the specification's. Errors are problem docum
 import asyncio
 import time
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from litestar import Router
@@ -20,7 +21,7 @@ from leadwire.domain.webhooks import explain, history, reads, receivers, redrive
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.errors import NotFound, Unauthenticated, WorkspaceMoving, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.interfaces.http import client_network, requests
+from leadwire.interfaces.http import body, client_network, requests
 from leadwire.interfaces.http.middleware import ADDED, WAITED, set_workspace
 from leadwire.interfaces.http.responses import JSONResponse, Single
 from leadwire.interfaces.http.routes import options
@@ -134,7 +135,7 @@ async def fetch(receiver: Owner, query: Query[Wanted], request: Asked) -> Single
         await receivers.wait(receiver, query.wait, gone, lambda: pubsub.hub.leaving)
         request.scope["state"][WAITED] = waited = time.perf_counter() - start
         if waited >= CHECKED_EVERY:
-            await _known(request.scope)
+            await _check(request.scope)
         most = 0 if gone.done() or pubsub.hub.leaving else query.limit
         return Single(await receivers.fetch(receiver, most))
     finally:
@@ -204,6 +205,7 @@ class _Guard(ASGIMiddleware):
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         if scope["method"] != "OPTIONS":  # type: ignore[typeddict-item]
             scope["auth"] = await _receiver(scope)
+            body.look_again(scope, CHECKED_EVERY, partial(_check, scope))
         await next_app(scope, receive, send)
 
 
@@ -217,11 +219,17 @@ async def _receiver(scope: Scope) -> receivers.Receiver:
         raise
     set_workspace(receiver.workspace)
     scope["state"][ADDED].extend(_LIMIT.take(receiver.endpoint_id, loop_time))
+    await _check(scope, receiver)
+    return receiver
+
+
+async def _check(scope: Scope, receiver: receivers.Receiver | None = None) -> None:
+    """See that it may go on. Raise Unauthenticated, WorkspaceSuspended, WorkspaceMoving."""
+    receiver = receiver or await _known(scope)
     if receiver.suspended:
         why = await why_closed(receiver.workspace)
         if isinstance(why, WorkspaceMoving) or not scope["route_handler"].opt.get("while_suspended"):
             raise why
-    return receiver
 
 
 async def _known(scope: Scope) -> receivers.Receiver:

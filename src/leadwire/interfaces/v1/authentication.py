@@ -5,7 +5,6 @@ import functools
 import math
 from typing import Any, Final
 
-from litestar import Request
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leadwire.domain.accounts import changes, networks, reads
@@ -14,7 +13,7 @@ from leadwire.domain.listing.listing import SKIPPED
 from leadwire.infrastructure import redis_pool, telemetry
 from leadwire.infrastructure.errors import AddressNotAllowed, InsufficientScope, Unauthenticated
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.interfaces.http import client_network
+from leadwire.interfaces.http import body, client_network
 from leadwire.interfaces.http.middleware import ADDED, set_workspace
 
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
@@ -46,6 +45,7 @@ class ApiKeyGuard:
                 await app(scope, receive, send)
                 return
             limit = await self._admit(scope, needed)
+            body.look_again(scope, CHECKED_EVERY, functools.partial(check_again, scope))
             SKIPPED.set(0)
             await app(scope, receive, send)
             if more := SKIPPED.get() // ROWS:
@@ -82,14 +82,14 @@ class ApiKeyGuard:
         return limit
 
 
-async def check_again(request: "Request[Any, Any, Any]") -> None:
+async def check_again(scope: Scope) -> None:
     """See that its key may still be used. Raise Unauthenticated, AddressNotAllowed, and what `reads.why_closed`
     returns.
     """
-    caller = request.scope["auth"]
+    caller = scope["auth"]
     if (key := await reads.in_use(caller.key_id)) is None:
         raise await reads.why_closed(caller.workspace) if await reads.suspended([caller.workspace]) else _unknown()
-    if not networks.allow(client_network.address(request.scope), key["networks"]):
+    if not networks.allow(client_network.address(scope), key["networks"]):
         raise AddressNotAllowed(_ELSEWHERE)
 
 

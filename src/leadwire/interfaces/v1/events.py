@@ -32,7 +32,7 @@ async def list_events(caller: Caller, query: Query[FeedQuery], request: Asked) -
         if query.wait:
             request.scope["state"][WAITED] = time.perf_counter() - start
     if time.perf_counter() - start >= authentication.CHECKED_EVERY:
-        await authentication.check_again(request)
+        await authentication.check_again(request.scope)
     return Feed(page.events, FeedMeta(page.next_cursor, page.has_more, page.held_back_since))
 
 

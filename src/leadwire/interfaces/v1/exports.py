@@ -119,7 +119,7 @@ async def _written(
         sent = len(first)
         async for rows in batches:
             if sent >= _NOTED_EVERY or now() - looked >= authentication.CHECKED_EVERY:
-                await authentication.check_again(request)
+                await authentication.check_again(request.scope)
                 await changes.note(workspace, job.export.id, sent, ended=False)
                 sent, looked = 0, now()
             yield write(job.export.type, rows, head=False)

@@ -37,7 +37,7 @@ def idempotent(app: ASGIApp) -> ASGIApp:
 
 
 async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Send) -> None:
-    body = await received(receive, LARGEST)  # of one that is too large the beginning: the handler refuses it
+    body = await received(scope, receive, LARGEST)  # of one that is too large the beginning: the handler refuses it
     if body is None:  # half a request: nothing to do, and no client to respond to
         return
     caller = scope["auth"].key_id

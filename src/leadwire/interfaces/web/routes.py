@@ -15,6 +15,7 @@ import contextlib
 import functools
 import hmac
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Literal, cast
 from urllib.parse import quote
@@ -143,7 +144,12 @@ def action(
             context = await _page_context(request, role, path)
             if isinstance(context, str):
                 return redirect(context)
-            context.form = await forms.read(request, largest)
+            looked, form = time.monotonic(), await forms.read(request, largest)
+            if time.monotonic() - looked >= sessions.CHECKED_EVERY:  # their session may have ended meanwhile
+                context = await _page_context(request, role, path)
+            if isinstance(context, str):
+                return redirect(context)
+            context.form = form
             if not hmac.compare_digest(context.form.text(FORM_TOKEN).encode(), context.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")
             response = await _password(context, download=download) if confirmed else None

@@ -26,7 +26,7 @@ from leadwire.domain.conversations.schema import ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.domain.notices.changes import transcript
 from leadwire.infrastructure import settings, user_agents
-from leadwire.infrastructure.errors import Conflict, Invalid, InvalidParameter, RateLimited, Unauthenticated
+from leadwire.infrastructure.errors import Conflict, Invalid, RateLimited, Unauthenticated
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body
 from leadwire.interfaces.http.client_network import network
@@ -35,14 +35,13 @@ from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
 from leadwire.interfaces.widget.origins import Origins
-from leadwire.interfaces.widget.schema import Activity, NewConversation, NewRating, NewVisitorMessage
+from leadwire.interfaces.widget.schema import Activity, NewConversation, NewRating, NewVisitorMessage, position
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
 _STARTS: Final = RateLimit("conversations", 30, shared=True)
 _MESSAGES: Final = RateLimit("messages", 60, shared=True)
 _COUNTS: Final = RateLimit("counts", 120, shared=False)
 _GUESSES: Final = RateLimit("authentication", 60, shared=False)  # tokens that are none, per network
-_DIGITS: Final = 9  # of a position in a conversation
 _MOST_STREAMS: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
@@ -69,9 +68,10 @@ async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
 
     The body is that word, as `text/plain`. Nothing is kept of the visitor. Written within seconds.
     """
+    kind = _COUNTED.get((await body.read(request, 64)).strip())
     bot = await _bot(bot_id)
     _COUNTS.take(f"{network(request.scope)} {bot.id}", asyncio.get_running_loop().time())
-    if (kind := _COUNTED.get((await body.read(request, 64)).strip())) is None:
+    if kind is None:
         raise Invalid("The body is `shown` or `opened`.")
     counts.count(bot.id, kind)
     return JSONResponse(None, status_code=202)
@@ -80,14 +80,15 @@ async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
 @post("/bots/{bot_id:str}/conversations")
 async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Turn]:
     """Start a conversation with the visitor's first message."""
+    sent = await body.json_object(request)
     try:
         bot = await _bot(bot_id)
     except BotNotFound:
-        again = (await body.json_object(request)).get("client_message_id")
-        return JSONResponse(await runtime.repeat_start(bot_id, str(again)), status_code=201)
+        again = str(sent.get("client_message_id"))
+        return JSONResponse(await runtime.repeat_start(bot_id, again), status_code=201)
     address = traces.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
-    fields = body.fields(await body.json_object(request), NewConversation)
+    fields = body.fields(sent, NewConversation)
     url, campaign = traces.page(fields.page_url)
     browser, system = user_agents.browser_and_system(request.headers.get("user-agent", ""))
     source = Source(url, campaign, traces.page(fields.referrer)[0])
@@ -101,10 +102,11 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
 @post("/conversations/{conversation_id:str}/messages")
 async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Take a visitor's message. The response holds the bot's replies and its next question."""
+    sent = await body.json_object(request)
     session = await _session(request, conversation_id)
     address = traces.blinded(session.workspace, network(request.scope))
     _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
-    fields = body.fields(await body.json_object(request), NewVisitorMessage)
+    fields = body.fields(sent, NewVisitorMessage)
     before = session.state.variables
     told = await identities.told(session.bot_id, fields.attributes, fields.identity, before)
     said, answerer = (fields.content, fields.client_message_id), faq.answerer(settings.get())
@@ -115,7 +117,7 @@ async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONRespo
 async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """The messages after a position in the conversation (`after`, default 0)."""
     session = await _session(request, conversation_id, reaches=False)
-    after = _position(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
+    after = position(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
     messages = await conversation_reads.messages(session.workspace, session.conversation_id, after)
     return JSONResponse(runtime.turn_of(session, messages))
 
@@ -128,7 +130,7 @@ async def stream_events(request: _R, conversation_id: FromPath[str]) -> Stream:
         raise Conflict("The bot answers at once: there is nothing to wait for.", code="not_in_handoff")
     if pubsub.hub.watchers(session.workspace, session.conversation_id) >= _MOST_STREAMS:
         raise RateLimited(f"At most {_MOST_STREAMS} streams.", headers={"Retry-After": "15"})
-    after = _position(request.headers.get("last-event-id", "0"))
+    after = position(request.headers.get("last-event-id", "0"))
     return Stream(events(session, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
@@ -158,8 +160,9 @@ async def send_transcript(request: _R, conversation_id: FromPath[str]) -> JSONRe
 @post("/conversations/{conversation_id:str}/rating")
 async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Rate a conversation that has ended. Rating it again replaces what was said before."""
+    sent = await body.json_object(request)
     session = await _session(request, conversation_id)
-    fields = body.fields(await body.json_object(request), NewRating)
+    fields = body.fields(sent, NewRating)
     await seen.rate(*session.place, fields.rating, fields.comment.strip() or None)
     return JSONResponse(runtime.turn_of(session, []))
 
@@ -167,8 +170,9 @@ async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn
 @post("/conversations/{conversation_id:str}/activity")
 async def note_activity(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Tell who answers that the visitor types, or how far they have read. Nobody answers: nothing is noted."""
+    sent = await body.json_object(request)
     session = await _session(request, conversation_id, reaches=False)
-    fields = body.fields(await body.json_object(request), Activity)
+    fields = body.fields(sent, Activity)
     if session.status == "handoff" and not session.blocked:
         if fields.typing:
             pubsub.publish(*session.place, "typing_visitor")
@@ -218,6 +222,8 @@ async def _bot(bot_id: str) -> LiveBot:
 async def _session(request: _R, conversation_id: str, *, reaches: bool = True) -> VisitorSession:
     """The session of the caller's token, which is for one conversation only. Raise Unauthenticated, NotFound;
     RateLimited after many wrong tokens; WorkspaceSuspended; VisitorBlocked for what `reaches` people or the bot.
+
+    To be called when the body is there: who holds it back may have been blocked meanwhile.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = await reads.session_by_token(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
@@ -232,12 +238,6 @@ async def _session(request: _R, conversation_id: str, *, reaches: bool = True) -
     if reaches and session.blocked:
         raise VisitorBlocked
     return session
-
-
-def _position(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
-        raise InvalidParameter("A position in a conversation is a whole number.")
-    return int(text)
 
 
 _HANDLERS: Final = [value for value in list(globals().values()) if isinstance(value, HTTPRouteHandler)]

@@ -7,8 +7,10 @@ from msgspec import Meta, Struct
 from leadwire.domain.bots.visitors.identities import Vouched
 from leadwire.domain.bots.visitors.variables import MAX_ATTRIBUTES
 from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT
+from leadwire.infrastructure.errors import InvalidParameter
 
 _PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
+_DIGITS: Final = 9  # of a position in a conversation
 
 Content = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=r"^[^\x00]*(?![\s\S])")]
 ClientId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
@@ -62,3 +64,10 @@ class Activity(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     typing: bool = False
     seen: Annotated[int, Meta(ge=0, le=MAX_MESSAGES)] = 0
     """How far they have read."""
+
+
+def position(text: str) -> int:
+    """Return a position in a conversation. Raise InvalidParameter."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise InvalidParameter("A position in a conversation is a whole number.")
+    return int(text)

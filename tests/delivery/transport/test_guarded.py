@@ -166,6 +166,20 @@ async def test_one_bad_address_among_good_ones_refuses_them_all():
     )
 
 
+async def test_an_address_that_nobody_answers_at_gives_way_to_the_next():
+    """A look-up may have the dead one first each time: every attempt went there."""
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.2", "127.0.0.1"]
+
+    ca = trustme.CA()
+    async with hostile.server(hostile.answers, _tls(ca.issue_cert("two.example.com"))) as port:
+        transport = GuardedTransport(LOOPBACK, timeout=PATIENCE, resolve=resolve, trusted_pem=ca.cert_pem.bytes())
+        url = f"https://two.example.com:{port}/"
+        assert [await outcome(transport, url) for _ in range(2)] == ["connect_error", "204"]
+        await transport.aclose()
+
+
 async def test_a_name_that_moves_after_the_check_is_not_followed():
     """DNS rebinding: the connection goes to the vetted address, and the name is looked up once."""
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])

@@ -81,6 +81,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")
         self._target = functools.lru_cache(4096)(functools.partial(_judged, self._allowed))
         self._pinned: dict[_Origin, _Pinned] = {}
+        self._failed_at: dict[str, float] = {}  # addresses that could not be connected to
         self._pinning = Joined[_Pinned]()
         self._looking_up = Joined[list[str]]()
 
@@ -122,6 +123,9 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             failure = translated(error, pinned.tunnel.failure if pinned.tunnel else "")
             if isinstance(failure, ConnectFailed) and failure.outcome != "proxy_error":
                 self._pinned.pop(origin, None)  # the name may have moved
+                if len(self._failed_at) >= _CLIENTS:
+                    self._failed_at.clear()
+                self._failed_at[pinned.address] = loop.time()
             raise failure from error
 
     async def aclose(self) -> None:
@@ -164,7 +168,9 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         return pin
 
     async def _vetted(self, origin: _Origin) -> str:
-        """The address to connect to. One bad answer among good ones refuses them all: they would be tried in turn."""
+        """The address to connect to: the first that has not failed, or has failed the longest ago. One bad answer among
+        good ones refuses them all: they are tried in turn.
+        """
         host = origin.host
         if literal(host):
             candidates = [host]
@@ -181,7 +187,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             reason = refusal(address, self._allowed) if address else f"{text} is not an address"
             if reason:
                 raise ConnectFailed("blocked_address", f"{host}: {reason}" if host != text else reason)
-        return candidates[0]
+        return min(candidates, key=lambda text: self._failed_at.get(text, 0.0))
 
     async def _look_up(self, host: str, port: int) -> list[str]:
         look_up = functools.partial(asyncio.get_running_loop().run_in_executor, self._threads, _addresses, host, port)

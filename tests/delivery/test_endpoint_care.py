@@ -214,6 +214,16 @@ async def test_a_pause_that_a_host_has_asked_for_ends_with_it(workspace, bot, wi
     assert bool((await changes.configure(None, made.id, EndpointChange(url=other))).paused_until) == suspended
 
 
+async def test_what_another_address_has_failed_disables_nothing(workspace, bot, wire, receiver, db_clock):
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer = 500
+    await failures(workspace, bot, wire, FAILING_ATTEMPTS)
+    await db_clock.forward(5 * 86_400)
+    await changes.configure(workspace, made.id, EndpointChange(url=f"{receiver.url}/next"))
+    await failures(workspace, bot, wire, 1)
+    assert (await reads.endpoint(workspace, made.id)).enabled
+
+
 async def test_one_success_begins_the_five_days_anew(workspace, bot, wire, receiver, db_clock):
     made = await endpoint(workspace, receiver.url)
     receiver.answer = 500

@@ -81,6 +81,8 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
         preconditions.check(saw, before.chosen if change.filter is UNSET else before.filter)
         url = str(values.get("url", before.url))
         moved, elsewhere = _origin(url) != _origin(before.url), _origin(url)[1] != _origin(before.url)[1]
+        if url != before.url:  # what another address has failed counts no more
+            values |= {"failing_since": None, "failures": 0}
         if elsewhere:
             values["new_host"] = await rows.is_new_host(before.workspace_id, url)
             if not before.held:

@@ -117,12 +117,14 @@ async def test_retries_are_brought_forward_in_their_order_but_for_what_the_recei
     waits = "SELECT extract(epoch FROM due_at - now())::int FROM delivery WHERE attempts > 0 ORDER BY event_id"
     last = "(SELECT max(event_id) FROM delivery)"
     await db.rows(f"UPDATE delivery SET due_at = now() + interval '2 hours' WHERE event_id = {last}")
+    fourth = f"(SELECT max(event_id) FROM delivery WHERE event_id < {last})"  # its schedule says five minutes
+    await db.rows(f"UPDATE delivery SET attempts = 2, due_at = now() + interval '25 min' WHERE event_id = {fourth}")
     assert [row[0] for row in await db.rows(waits)] == [1200, 1500, 1500, 1500, 7200]
     await pass_by(wire, db_clock, 20)
-    assert [row[0] for row in await db.rows(waits)] == [149, 189, 189, 189, 7180]
+    assert [row[0] for row in await db.rows(waits)] == [149, 189, 189, 1480, 7180]
     assert await states() == {"delivered": 1, "waiting": 5}
     await pass_by(wire, db_clock, 240)
-    assert await states() == {"delivered": 5, "waiting": 1}
+    assert await states() == {"delivered": 4, "waiting": 2}
 
 
 async def test_it_is_off_by_default(workspace, bot, wire, receiver, db_clock):

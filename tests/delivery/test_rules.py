@@ -52,7 +52,7 @@ def test_what_follows_an_attempt():
     ("header", "seconds"),
     [(None, 0), ("", 0), ("120", 120), ("-5", 0), ("soon", 0), ("1.5", 0), ("٣", 0), ("9" * 400, 999_999_999),
      ("Fri, 02 Jan 2026 00:01:00 GMT", 60), ("Thu, 01 Jan 2026 00:00:00 GMT", 0), ("Fri, 99 Jan 2026", 0),
-     ("Fri, 02 Jan 2026 00:01:00", 0)],
+     ("Fri, 02 Jan 2026 00:01:00", 60), ("Fri Jan  2 00:01:00 2026", 60), ("Fri, 02 Jan 2026 00:01:00 -0000", 60)],
 )  # fmt: skip
 def test_what_retry_after_asks_for(header, seconds):
     assert retry.asked_for(header, NOW) == seconds

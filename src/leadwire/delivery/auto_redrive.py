@@ -65,7 +65,8 @@ async def _begin(endpoint_id: str, endpoint: db.Row, place: str) -> Again | None
     """Bring retries forward, many at a time. Then begin the redrive, unless there are more dead letters than `MOST`."""
     await due.wake([endpoint_id])
     db.after_commit(push.wake_relay)
-    late = {"longest": max(settings.get().retry_schedule, default=0), "within": _WITHIN, "most": _BROUGHT}
+    schedule = settings.get().retry_schedule
+    late = {"schedule": schedule, "longest": max(schedule, default=0), "within": _WITHIN, "most": _BROUGHT}
     if len(await _BRING_FORWARD.rows(id=endpoint_id, **late)) == _BROUGHT:
         return Again(0.0, place)
     workspace, end = endpoint["workspace_id"], ids.floor("evt", clock.now() + timedelta(days=1))

@@ -31,7 +31,8 @@ WHERE e.id = :id ORDER BY d.attempts, d.event_id LIMIT 1
 -- bring_forward: retries that are due later than all is to be sent, but for what the receiver has put off for longer
 -- Their waits become a share of what they were: they keep their order, and do not all come at once. What is held stays.
 WITH late AS (SELECT event_id FROM delivery WHERE endpoint_id = :id AND state = 'waiting' AND attempts > 0
-    AND due_at > now() + :within::float8 * interval '1 s' AND due_at <= now() + :longest::float8 * interval '1 s'
+    AND due_at > now() + :within::float8 * interval '1 s'
+    AND due_at <= now() + (:schedule::float8[])[attempts] * interval '1 s'
     ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED)
-UPDATE delivery d SET due_at = now() + (d.due_at - now()) * (:within / :longest)
+UPDATE delivery d SET due_at = now() + (d.due_at - now()) * (:within / :longest::float8)
 FROM late WHERE d.event_id = late.event_id AND d.endpoint_id = :id RETURNING 1

@@ -1,7 +1,7 @@
 """What follows an attempt: when the next one is, or that there is none. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
@@ -40,6 +40,7 @@ def asked_for(header: str | None, now: datetime) -> float:
     if header.isascii() and header.isdigit():
         return float(header[:9])
     try:
-        return max(0.0, (parsedate_to_datetime(header) - now).total_seconds())
+        moment = parsedate_to_datetime(header)
+        return max(0.0, ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds())
     except (ValueError, TypeError, OverflowError):
         return 0.0

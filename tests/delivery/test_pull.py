@@ -352,6 +352,8 @@ async def test_no_more_is_handed_out_than_a_window_holds(workspace, bot, wire, p
     batch = await puller.fetch(2)
     assert len((await puller.fetch()).deliveries) == 1
     assert (await puller.fetch()).deliveries == []
+    await changes.send_test(workspace, puller.id)
+    await wire.relay()
     assert await pull.until_due(puller.id, workspace) == inf, "who waits is not answered again and again"
     await puller.acknowledge(batch)
     assert await pull.until_due(puller.id, workspace) <= 0

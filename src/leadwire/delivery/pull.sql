@@ -8,7 +8,8 @@ SELECT least((SELECT extract(epoch FROM first.due_at - now())::float8 FROM webho
   (SELECT 0 FROM webhook_endpoint e CROSS JOIN LATERAL (
         SELECT d.test FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at <= now()
         ORDER BY d.due_at DESC LIMIT 100) latest
-    WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%' AND latest.test LIMIT 1))
+    WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%' AND latest.test
+      AND NOT (e.enabled AND e.paused_until IS DISTINCT FROM 'infinity') LIMIT 1))
 
 -- take: hand out what is due, the earliest first, while fewer are handed out than any window holds
 -- Of a disabled endpoint, or in a suspended workspace, tests alone: they are among the latest, as nothing else is added.

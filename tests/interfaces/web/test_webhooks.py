@@ -155,6 +155,7 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
     page = await admin.fill(f"/webhooks/{made.id}/settings", 422, **{**form, "rate_limit": "0"})
     assert "A rate is 1 to 60000" in page
     assert "is not `Name: value`" in await admin.fill(f"/webhooks/{made.id}/headers", 422, headers="nonsense")
+    assert "A name is given twice" in await admin.fill(f"/webhooks/{made.id}/headers", 422, headers="X-A: b\nX-A: c")
     assert "sesame-77" not in await admin.open(f"/webhooks/{made.id}")
 
 
@@ -333,6 +334,19 @@ async def test_pages_hold_everything_once(workspace, bot, wire, receiver, wanted
     assert seen == sorted(seen, key=lambda key: key[0], reverse=True)
     assert len(set(seen)) == len(seen) == 14
     assert {endpoint_id for _, endpoint_id in seen} == {first.id, second.id}
+
+
+@pytest.mark.parametrize(("stage", "answer"), [("unfinished", 500), ("dead", 410)])
+async def test_a_stage_is_listed_of_the_kind_that_is_asked_for(workspace, bot, wire, receiver, stage, answer):
+    await endpoint(workspace, receiver.url, "lead.created", "conversation.started")
+    receiver.answer = answer
+    await make.lead(workspace, bot)
+    await wire.turn()
+    assert {row.event for row in (await history.page(workspace, history.Filter())).rows} == {
+        "conversation.started", "lead.created",
+    }  # fmt: skip
+    page = await history.page(workspace, history.Filter(stage=stage, kind="lead.created"))
+    assert [row.event for row in page.rows] == ["lead.created"]
 
 
 async def test_figures_are_of_what_was_attempted(admin, workspace, bot, wire, receiver):

@@ -48,6 +48,8 @@ def parsed(text: str) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise invalid_field("/headers", "malformed", f"Line {number} is not `Name: value`.")
+        if name.strip() in headers:
+            raise invalid_field("/headers", "invalid_header", "A name is given twice.")
         headers[name.strip()] = value.strip()
     return headers
 

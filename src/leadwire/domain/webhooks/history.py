@@ -78,6 +78,7 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
         endpoint_id=wanted.endpoint_id,
         states=["waiting", "queued"] if wanted.stage == "unfinished" else [wanted.stage] if wanted.stage else None,
         outcome=wanted.outcome,
+        kinds=_kinds(wanted),
         tests=wanted.tests,
         limit=limit + 1,
     )
@@ -96,7 +97,7 @@ async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> lis
         "since": max(ids.floor("evt", wanted.since) if wanted.since else "evt_", f"{wanted.above}0"),
         "until": ids.floor("evt", wanted.until) if wanted.until else "evu",
         "limit": limit,
-        "kinds": [wanted.kind] if wanted.kind else list(EVERY_KIND),
+        "kinds": _kinds(wanted),
         "subject": wanted.subject,
         "endpoint_id": wanted.endpoint_id,
     }
@@ -111,6 +112,10 @@ async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> lis
         if len(events) >= limit:
             break
     return events[:limit]
+
+
+def _kinds(wanted: Filter) -> list[str]:
+    return [wanted.kind] if wanted.kind else list(EVERY_KIND)
 
 
 def _check(wanted: Filter, after: str) -> None:

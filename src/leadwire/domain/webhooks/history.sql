@@ -48,7 +48,7 @@ LEFT JOIN LATERAL (SELECT a.duration_ms, a.http_status FROM attempt a WHERE a.ev
     AND a.endpoint_id = d.endpoint_id ORDER BY a.started_at DESC LIMIT 1) AS last ON true
 WHERE d.event_id = ANY(:events) AND v.id = ANY(:events) AND d.workspace_id = :workspace AND d.event_id >= :oldest
   AND (:endpoint_id = '' OR d.endpoint_id = :endpoint_id) AND (:states::text[] IS NULL OR d.state = ANY(:states))
-  AND (:outcome = '' OR d.last_outcome = :outcome) AND (:tests OR NOT d.test)
+  AND (:outcome = '' OR d.last_outcome = :outcome) AND (:tests OR NOT d.test) AND v.kind = ANY(:kinds)
 ORDER BY d.event_id DESC FETCH FIRST :limit ROWS WITH TIES) AS whole ORDER BY event_id DESC, endpoint_id
 
 -- {among}: of the events `about` something, those that are asked for

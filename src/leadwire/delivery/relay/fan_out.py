@@ -62,8 +62,8 @@ class OutboxFront:
         if (since := self._front.since()) is not None:
             return since
         position, oldest = await _POSITIONS.one(LookupError())
-        given = self._given[0]
-        self._front.at(min(given, oldest or given))
+        front = self._given[0]
+        self._front.at(min(front, oldest or front))
         self._given.append(position)
         return 0
 

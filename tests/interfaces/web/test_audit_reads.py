@@ -101,7 +101,7 @@ async def test_another_person_and_a_later_time_are_other_reads(admin, agent, kno
 
 
 async def test_a_form_that_is_refused_shows_the_person_with_an_entry(agent, known):
-    await agent.fill(f"/leads/{known['lead_id']}", 422, email="no address", version="1")
+    await agent.fill(f"/leads/{known['lead_id']}", 412, email="no address", seen="{}")
     assert await reads() == [("lead.read", known["lead_id"], "")]
 
 

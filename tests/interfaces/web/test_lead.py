@@ -233,7 +233,7 @@ async def test_another_workspace_s_lead_is_not_there(admin):
     elsewhere = await accounts.create_workspace("Other")
     lead = await make.lead(elsewhere, await bots.create(elsewhere, "Theirs"))
     await admin.open("/leads")
-    await admin.fill(f"/leads/{lead.id}", 404, **FORM, version="1")
+    await admin.fill(f"/leads/{lead.id}", 404, **FORM, seen="{}")
     await admin.fill(f"/leads/{lead.id}/erase", 404, confirm="ada@example.com")
     await admin.fill(f"/leads/{lead.id}/export", 404, format="json")
     assert (await kept(elsewhere, lead)).email == lead.email

@@ -47,7 +47,10 @@ class Compared(NamedTuple):
 
 
 def compare(connection: Any, checkpoint: Checkpoint, endpoint: str = "") -> Compared:
-    """Compare what `once` got with a `number` with a checkpoint. With an asynchronous connection: `compare_async`."""
+    """Compare what `once` got with a `number` with a checkpoint. With an asynchronous connection: `compare_async`.
+
+    Waits for other tasks and threads on the connection, and raises RuntimeError, as `once` does.
+    """
     return run_blocking(connection, compare_async(connection, checkpoint, endpoint))
 
 

@@ -1,9 +1,12 @@
 """Connections of psycopg 3, asyncpg, sqlite3 and aiosqlite, asked in one way, whether they block or not."""
 
+import asyncio
 import inspect
+import threading
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
@@ -11,16 +14,61 @@ _SINCE_POSTGRES: Final = "CURRENT_TIMESTAMP - make_interval(secs => {})"
 _SINCE_SQLITE: Final = "datetime('now', '-' || {} || ' seconds')"
 
 
+class _Turns:
+    """Which thread and task are in a block on a connection. The others wait for `lock`, of asyncio or threading."""
+
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
+        self.owner: tuple[int, asyncio.Task[Any] | None] | None = None
+
+
+_TURNS: Final = WeakValueDictionary[int, _Turns]()  # by the connection's id, as sqlite3 has no weak references to it
+_ADDING: Final = threading.Lock()
+
+
 @asynccontextmanager
 async def in_transaction(connection: Any) -> AsyncIterator[None]:
-    """The block is a transaction, or a savepoint in one that is open."""
-    transaction: Any = connection.transaction() if hasattr(connection, "transaction") else _sqlite(connection)
-    async with AsyncExitStack() as stack:
+    """The block is a transaction, or a savepoint in one that is open: your own, or that of a block around this one.
+
+    Blocks of other tasks and threads on the connection wait: as savepoints in this transaction, they would be committed
+    or undone with it. Raise RuntimeError where to wait would be for ever: in another task, on a blocking connection
+    whose block is in the same thread.
+    """
+    async with _turn(connection), AsyncExitStack() as stack:
+        transaction: Any = connection.transaction() if hasattr(connection, "transaction") else _sqlite(connection)
         if hasattr(transaction, "__aenter__"):
             await stack.enter_async_context(transaction)
         else:
             stack.enter_context(transaction)
         yield
+
+
+@asynccontextmanager
+async def _turn(connection: Any) -> AsyncIterator[None]:
+    """Wait until no other task or thread is in a block on the connection."""
+    waits, own = awaits(connection), (threading.get_ident(), _task())
+    with _ADDING:
+        turns = _TURNS.setdefault(id(connection), _Turns(asyncio.Lock() if waits else threading.Lock()))
+    owner = turns.owner
+    if owner == own:
+        yield
+        return
+    if owner and owner[0] == own[0] and not waits:
+        raise RuntimeError("another task of this thread is in a block on this connection: give each its own connection")
+    await value(turns.lock.acquire())
+    turns.owner = own
+    try:
+        yield
+    finally:
+        turns.owner = None
+        turns.lock.release()
+
+
+def _task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs in this thread
+        return None
 
 
 @asynccontextmanager

@@ -106,6 +106,10 @@ def once(
     The id and the changes of the block are committed together or not at all. A second delivery at the same moment
     waits for the first, and enters with False if that one commits, with True if it rolls back.
 
+    Tasks and threads may share a connection: the block of one waits for that of another, so never wait within a block
+    for a task that has a block on its connection. What else runs on the connection meanwhile becomes part of the block.
+    A transaction that you open yourself needs a connection that nobody else uses.
+
     Redis shares no transaction with your data. It keeps the id for `lease` seconds, and for `days` once the block has
     ended; it drops the id if the block raises. An event takes effect again if the process dies between your commit and
     the end of the block, if the block takes longer than `lease`, or if Redis loses the key. None is skipped before a
@@ -118,8 +122,9 @@ def once(
     transaction (not in Redis). `endpoint` is any name for the numbered endpoint, where several share the table.
 
     Raise ValueError if `webhook_id` is not 1 to 255 printable ASCII characters or `number` is none, TypeError if
-    `connection` is none of the above, InProgress (Redis only) while another delivery of the event is in its block.
-    Answer 500 to these and to errors of the block: Leadwire sends the event again.
+    `connection` is none of the above, RuntimeError if another task of this thread is in a block on this connection and
+    it is blocking, InProgress (Redis only) while another delivery of the event is in its block. Answer 500 to these
+    and to errors of the block: Leadwire sends the event again.
     """
     if not isinstance(webhook_id, str) or not re.fullmatch("[ -~]{1,255}", webhook_id):
         raise ValueError("webhook_id must be 1 to 255 printable ASCII characters")
@@ -139,7 +144,8 @@ def check_numbers(connection: Any, endpoint: str = "", *, patience: int = 7200, 
 
     Needs `NUMBER_TABLE`. Call it now and then, as every hour. A number counts as missing once the next higher one has
     been here for `patience` seconds: the retries of a delivery take 36 minutes. Numbers below the first that came are
-    not missed. Rows older than `days` are deleted. With an asynchronous connection use `check_numbers_async`.
+    not missed. Rows older than `days` are deleted. With an asynchronous connection use `check_numbers_async`. Waits for
+    other tasks and threads on the connection, and raises RuntimeError, as `once` does.
     """
     return run_blocking(connection, check_numbers_async(connection, endpoint, patience=patience, days=days))
 

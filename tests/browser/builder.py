@@ -37,6 +37,10 @@ class Builder:
         within = self.panel if inside is None else inside
         return within.locator("label").filter(has=named).locator("input, textarea, select")
 
+    async def unfolds(self) -> None:
+        """Open what is folded in the panel."""
+        await self.panel.locator("details").evaluate_all("all => all.forEach(one => (one.open = true))")
+
     async def writes(self, label: str, text: str, inside: Locator | None = None) -> None:
         """Fill in a field and leave it; it is saved by itself."""
         field = self.field(label, inside)

@@ -86,6 +86,36 @@ async def test_what_was_refused_stays_when_the_page_follows_a_change(
     visit.complaints = [told for told in visit.complaints if "409" not in told]
 
 
+async def test_two_people_edit_what_holds_for_the_whole_flow(redis, page, visit, browser, door, workspace, bot_id):
+    """What one of them has typed and saved keeps their form as it is, and no change of the other is put back by it."""
+    nobody, thanks = "Message when nobody of your team is there", "Message after an e-mail address is left"
+    await page.goto(f"{door}/bots/{bot_id}?whole=1")
+    ada = Builder(page)
+    await ada.unfolds()
+    await ada.writes(thanks, "Ada says thanks")
+    await ada.writes(thanks, "Ada says thanks twice")  # a tab's own changes are no conflict
+    async with visiting(browser) as other:
+        theirs = await signed_in(other, door, workspace, "grace@example.org")
+        await theirs.goto(f"{door}/bots/{bot_id}?whole=1")
+        grace = Builder(theirs)
+        await grace.unfolds()
+        await grace.writes(nobody, "Grace is away")
+    await expect(page.get_by_text("by grace")).to_be_visible()
+    await ada.field(thanks).fill("Ada says thanks again")
+    await ada.field(thanks).blur()
+    await expect(ada.panel.get_by_text("changed this flow while you did")).to_be_visible()
+    await expect(ada.panel.get_by_text("Grace is away", exact=True)).to_be_visible()
+    draft = read((await reads.detail(workspace, bot_id)).draft)
+    assert (draft["away_text"], draft["away_thanks_text"]) == ("Grace is away", "Ada says thanks twice")
+    await ada.panel.get_by_role("link", name="Take theirs").click()
+    await expect(ada.field(nobody)).to_have_value("Grace is away")
+    await ada.unfolds()
+    await ada.writes(thanks, "Ada says thanks after all")
+    draft = read((await reads.detail(workspace, bot_id)).draft)
+    assert (draft["away_text"], draft["away_thanks_text"]) == ("Grace is away", "Ada says thanks after all")
+    visit.complaints = [told for told in visit.complaints if "409" not in told]
+
+
 async def test_two_tabs_of_one_person(redis, page, visit, door, workspace, bot_id):
     await page.goto(f"{door}/bots/{bot_id}?step=welcome")
     here, other = Builder(page), await visit.page()

@@ -122,6 +122,30 @@ async def test_what_another_did_is_shown_beside_what_was_typed(admin, workspace,
     assert "Hers" in page
 
 
+async def test_what_another_changed_of_the_whole_flow_is_shown_beside_what_was_typed(admin, workspace, greeter):
+    at = f"/bots/{greeter}/settings"
+
+    async def shown():
+        page = await admin.open(f"/bots/{greeter}")
+        return re.search(rf'action="{at}".*?name="seen" value="(\w+)"', page, re.DOTALL)[1]
+
+    first = {"whole": "1", "seen": await shown()}
+    await drafts.edit(workspace, greeter, "user_grace", lambda draft: editing.settings(draft, {"away_text": "Hers"}))
+    page = await admin.fill(at, 409, **first, away_text="Mine", nudge_text="Hello?")
+    assert "somebody changed this flow while you did" in page
+    assert "<dd>Hers</dd>" in page
+    assert "\nMine</textarea>" in page
+    assert (await draft_of(workspace, greeter))["away_text"] == "Hers"
+    await admin.fill(at, **first, away_text="Mine", tab="one", mine="1")
+    await admin.fill(at, **first, away_text="Mine again", tab="one")  # what this tab did is no conflict
+    await admin.fill(f"/bots/{greeter}/steps/welcome", text="Another step", tab="two")
+    await admin.fill(at, **first, away_text="Mine at last", tab="one")
+    assert (await draft_of(workspace, greeter))["away_text"] == "Mine at last"
+    await admin.fill(at, 409, **first, away_text="Of another tab", tab="two")
+    page = await admin.fill(f"/bots/{greeter}/about", 422, name="", description="", seen="0" * 16)
+    assert f'name="seen" value="{await shown()}"' in page
+
+
 async def test_two_tabs_of_one_person_do_not_overwrite_each_other(admin, workspace, greeter):
     seen = preconditions.digest(editing.step(await draft_of(workspace, greeter), "welcome"))
     for text in ("First", "Second"):  # before the answer to the first has come

@@ -56,6 +56,11 @@ def step(draft: Draft, step_id: str) -> Step:
     raise NotFound("This step is no longer in the flow. Undo can bring it back.")
 
 
+def part(draft: Draft, step_id: str) -> Any:
+    """What one form edits: a step, or with an empty id what the flow has besides its steps. Raise NotFound."""
+    return step(draft, step_id) if step_id else {name: value for name, value in draft.items() if name != "nodes"}
+
+
 def add(draft: Draft, kind: str, after: str = "", way: str = "") -> tuple[Draft, str]:
     """Add an empty step of a type, or the steps of a block. Return the draft and the id of the first of them.
 

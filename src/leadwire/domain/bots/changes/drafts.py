@@ -1,7 +1,7 @@
 """Every change of a bot's draft: one after the other, each of which can be taken back."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -62,11 +62,11 @@ async def keep(
 async def edit(
     workspace: str, bot_id: str, user_id: str, change: Edit, seen: tuple[str, str] | None = None, tab: str = ""
 ) -> None:
-    """Edit the draft; again from the beginning when somebody else has changed it meanwhile. `seen` is a step and its
-    digest as the user saw it, from `preconditions.digest`. `tab` is the browser's tab, whose own earlier edits are no
-    conflict: it saves without waiting for its last answer.
+    """Edit the draft; again from the beginning when somebody else has changed it meanwhile. `seen` is a step, or empty
+    for what the flow has besides, and its digest as the user saw it, from `preconditions.digest`. `tab` is the
+    browser's tab, whose own earlier edits are no conflict: it saves without waiting for its last answer.
 
-    Raise NotFound, Invalid, QuotaExceeded, BadFlow; Conflict when that step has changed meanwhile, or there is no
+    Raise NotFound, Invalid, QuotaExceeded, BadFlow; Conflict when what was seen has changed meanwhile, or there is no
     draft; Unavailable when it changes again and again.
     """
     author = f"{user_id} {tab}"
@@ -117,8 +117,8 @@ async def _save(workspace: str, bot_id: str, source: str, user_id: str | None, a
 
 
 def _edited(old: Draft, change: Edit, seen: tuple[str, str] | None) -> Draft:
-    if seen and preconditions.digest(editing.step(old, seen[0])) != seen[1]:
-        raise Conflict("This step has changed meanwhile.", code="draft_changed")
+    if seen and preconditions.digest(editing.part(old, seen[0])) != seen[1]:
+        raise Conflict(f"This {'step' if seen[0] else 'flow'} has changed meanwhile.", code="draft_changed")
     try:
         return change(old)
     except RecursionError:
@@ -126,10 +126,14 @@ def _edited(old: Draft, change: Edit, seen: tuple[str, str] | None) -> Draft:
 
 
 def _authors(authors: Mapping[str, str], old: Draft, new: Draft, by: str) -> dict[str, str]:
-    """Who changed each step last, once `by` has turned `old` into `new`."""
-    before = {step["id"]: step for step in editing.steps(old)}
+    """Who changed each step last, and what the flow has besides, once `by` has turned `old` into `new`."""
+    before = _parts(old)
     return {
-        step["id"]: author
-        for step in editing.steps(new)
-        if (author := authors.get(step["id"], "") if before.get(step["id"]) == step else by)
+        name: author
+        for name, part in _parts(new).items()
+        if (author := authors.get(name, "") if before.get(name) == part else by)
     }
+
+
+def _parts(draft: Draft) -> dict[str, Any]:
+    return {"": editing.part(draft, "")} | {step["id"]: step for step in editing.steps(draft)}

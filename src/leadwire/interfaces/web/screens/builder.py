@@ -36,10 +36,12 @@ async def builder(context: PageContext, bot_id: str) -> Values:
     tried = isinstance(context.refusal, BadFlow)  # to publish it
     chosen = context.request.path_params.get("step_id") or context.query.text("step")
     chosen = next((fault.step for fault in faults if fault.step), "") if tried else chosen
-    step = steps.get(chosen)
-    if step and context.refusal:
-        values = _given(context)
-        step = fields.filled(fields.of(str(step.get("type"))), step, values)
+    step, whole = steps.get(chosen), editing.part(draft, "")
+    stored, refused = step or whole, context.refusal and (step or context.form.on("whole"))
+    if step and refused:
+        step = fields.filled(fields.of(str(step.get("type"))), step, _given(context))
+    elif refused:
+        whole = editing.settings(whole, _given(context))
     if tried:
         context.refusal = Invalid(f"Not published: {len(flaws)} to finish. They are marked at their fields.")
     published = await bots.published(context.workspace, bot)
@@ -52,8 +54,9 @@ async def builder(context: PageContext, bot_id: str) -> Values:
         "steps": steps,
         "step": step,
         "kind": str(step.get("type", "")) if step else "",
-        "seen": context.form.text("seen") or (preconditions.digest(steps[chosen]) if step else ""),
-        "theirs": steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
+        "whole": whole,
+        "seen": (refused and context.form.text("seen")) or preconditions.digest(stored),
+        "theirs": stored if refused and isinstance(context.refusal, Conflict) else None,
         "faults": faults,
         "tried": tried or context.query.on("check"),
         "trying": context.query.on("try"),
@@ -121,7 +124,7 @@ async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
             next_id = onward[-1]
         return draft
 
-    await _edit(context, bot_id, change, (step_id, seen) if seen and not context.form.on("mine") else None)
+    await _edit(context, bot_id, change, step_id)
     return _to_step(context, bot_id, next_id)
 
 
@@ -137,7 +140,7 @@ async def wire(context: PageContext, bot_id: str) -> PageResponse:
 async def settings(context: PageContext, bot_id: str) -> PageResponse:
     """Fill in what holds for the whole flow; add or remove one of its rows."""
     values = _given(context)
-    await _edit(context, bot_id, lambda draft: _with_rows(context, editing.settings(draft, values), ""))
+    await _edit(context, bot_id, lambda draft: _with_rows(context, editing.settings(draft, values), ""), "")
     return context.redirect(f"/bots/{bot_id}?whole=1")
 
 
@@ -195,9 +198,10 @@ def _offered(steps: list[fields.Step], step: fields.Step | None) -> dict[str, An
     }
 
 
-async def _edit(
-    context: PageContext, bot_id: str, change: Callable[[Draft], Draft], seen: tuple[str, str] | None = None
-) -> None:
+async def _edit(context: PageContext, bot_id: str, change: Callable[[Draft], Draft], part: str | None = None) -> None:
+    """Edit the draft; with `part`, only if what the form has shown of it is still there, unless theirs may go."""
+    digest = "" if context.form.on("mine") else context.form.text("seen")
+    seen = (part, digest) if part is not None and digest else None
     asks = {"consent", f"{editing.NEW}consent"}.intersection(value for _, value in context.form.pairs)
     privacy = await reads.privacy_page(context.workspace) if asks else ""
 

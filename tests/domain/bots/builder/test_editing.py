@@ -146,6 +146,14 @@ def test_a_new_name_goes_wherever_the_old_one_was():
         editing.change(read(COMMENTED), "hello", {"named": "bye"})
 
 
+def test_a_new_name_goes_into_the_texts_of_the_whole_flow():
+    text = COMMENTED.replace("[[nodes]]", 'handoff_text = "A colleague comes, {{hello|you}}."\n\n[[nodes]]', 1)
+    parse(text)
+    found, draft = edited(text, changed("hello", named="greeting"))
+    assert draft["handoff_text"] == "A colleague comes, {{greeting|you}}."
+    parse(found)
+
+
 def test_a_copy_has_a_name_of_its_own():
     found, draft = edited(COMMENTED, lambda draft: editing.duplicate(draft, "bye")[0])
     assert [one["id"] for one in editing.steps(draft)] == ["hello", "route", "bye", "bye-2"]

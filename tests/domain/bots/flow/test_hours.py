@@ -214,6 +214,11 @@ def test_today_is_that_of_the_flows_time_zone():
             "line 41, node 'bye': 'image.alt' is missing.",
         ),
         ("de", 'de"\nback_text = "{{day}}', "line 5: No question is saved as 'day'."),
+        ("de", 'de"\nback_text = "{{score}}', "line 5: No question is saved as 'score'. You can use: is_open, "),
+        ("de", 'de"\nback_text = "{{ Next_open }}', "line 5: No question is saved as 'Next_open'."),
+        ("de", 'de"\nhandoff_text = "{{nobody}}', "line 5: No question is saved as 'nobody'."),
+        ("{{day}}", "{{Day|bald}}", "line 40, node 'bye': No question is saved as 'Day'."),
+        ("{{day}}", "{{first name}}", "line 40, node 'bye': No question is saved as 'first name'."),
     ],
 )
 def test_what_cannot_be_is_refused_by_name_with_its_line(old, new, told):

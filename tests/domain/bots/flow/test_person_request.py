@@ -201,8 +201,8 @@ def test_it_is_granted_wherever_the_visitor_may_speak(name):
 
 
 def test_the_button_says_what_the_words_say():
-    flow = parse('handoff_text = "One moment, {{name|please}}."\n' + SMALL)
-    state = engine.State(at="size", variables={"name": "Ada"})
+    flow = parse('handoff_text = "One moment, {{email|please}}."\n' + SMALL)
+    state = engine.State(at="size", variables={"email": "Ada"})
     asked = engine.ask_for_person(flow, state)
     assert asked == engine.step(flow, state, "May I talk to a person?")
     assert asked[1][0].text == "One moment, Ada."

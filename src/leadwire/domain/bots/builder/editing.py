@@ -111,7 +111,7 @@ def change(draft: Draft, step_id: str, values: Mapping[str, str]) -> tuple[Draft
     if new["id"] != step_id:
         changed = _renamed(changed, step_id, new["id"])
     if variables.is_question(new) and variables.name(old) != variables.name(new):
-        changed = {**changed, "nodes": variables.renamed(_nodes(changed), variables.name(old), variables.name(new))}
+        changed = variables.renamed(changed, variables.name(old), variables.name(new))
     for path, target in fresh:
         changed, _ = add(changed, target.removeprefix(NEW), new["id"], path)
     return changed, new["id"]

@@ -14,6 +14,7 @@ from leadwire.domain.bots.flow.nodes import KINDS, QUESTIONS
 _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 _SAME_INPUT: Final = ("email", "phone")
 _NUMBERS: Final = ("score",)
+_FILLED: Final = ("handoff_text",)  # of the flow's own texts, what can have the variables of questions
 _TRUTHS: Final = ("email_is_business", "is_open")
 
 
@@ -94,10 +95,11 @@ def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float |
     return text
 
 
-def renamed(nodes: Sequence[Any], old: str, new: str) -> list[Any]:
-    """The nodes, with conditions and texts that use the variable `new` for `old`, unless a question still sets that."""
+def renamed(draft: Step, old: str, new: str) -> Step:
+    """The flow, with conditions and texts that use the variable `new` for `old`, unless a question still sets that."""
+    nodes = draft["nodes"]
     if any(isinstance(node, dict) and is_question(node) and name(node) == old for node in nodes):
-        return list(nodes)
+        return draft
     slot = re.compile(r"\{\{\s*" + re.escape(old) + r"\s*(?=[|}])")
 
     def rename(value: Any) -> Any:
@@ -109,4 +111,5 @@ def renamed(nodes: Sequence[Any], old: str, new: str) -> list[Any]:
             return {key: new if key == "var" and part == old else rename(part) for key, part in value.items()}
         return value
 
-    return [node if (other := rename(node)) == node else other for node in nodes]
+    whole = {key: rename(value) if key in _FILLED else value for key, value in draft.items()}
+    return {**whole, "nodes": [node if (other := rename(node)) == node else other for node in nodes]}

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from leadwire.domain.bots.flow import attachments, graph, hours
-from leadwire.domain.bots.flow.expressions import DERIVED, ORDERS, names_in, normal
+from leadwire.domain.bots.flow.expressions import DERIVED, OF_HOURS, ORDERS, names_in, normal
 from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Condition, End, Flow, Handoff, Say, Score, Text
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS, TEXTS
 
@@ -42,9 +42,9 @@ _GRAPH: Final = {
 
 def errors_of(flow: Flow) -> list[FlowError]:
     """Every fault of a flow: of the whole, then of each node in their order."""
-    flaws = list(_whole(flow))
-    places = {node.id: index for index, node in reversed(list(enumerate(flow.nodes)))}
     variables = {node.variable for node in flow.nodes if isinstance(node, Ask)} | DERIVED
+    flaws = list(_whole(flow, variables))
+    places = {node.id: index for index, node in reversed(list(enumerate(flow.nodes)))}
     for index, node in enumerate(flow.nodes):
         faults = [*_links(node, places), *_input(node), *_conditions(node, variables), *_texts(node, variables)]
         faults += _addresses(node)
@@ -62,13 +62,15 @@ def errors_of(flow: Flow) -> list[FlowError]:
     ]
 
 
-def _whole(flow: Flow) -> Iterator[FlowError]:
+def _whole(flow: Flow, variables: Collection[str]) -> Iterator[FlowError]:
     if all(node.id != flow.start for node in flow.nodes):
         yield FlowError("unknown_node", f"It starts at a step that is not there: '{flow.start}'.", ("start",))
     for path, wrong in hours.faults(flow):
         yield FlowError(path.partition("/")[0], wrong, _steps(path))
-    for name in set(names_in(flow.back_text)) - DERIVED:
-        yield FlowError("unknown_variable", _unset(name, set(DERIVED)), ("back_text",))
+    for field, usable in (("handoff_text", variables), ("back_text", OF_HOURS)):
+        for name in dict.fromkeys(names_in(getattr(flow, field))):
+            if name not in usable:
+                yield FlowError("unknown_variable", _unset(name, usable), (field,))
     fields = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
     if sum(name.startswith("custom_fields.") for name in fields) > MAX_CUSTOM_FIELDS:
         yield FlowError("too_many", f"A lead has at most {MAX_CUSTOM_FIELDS} custom fields.", ("nodes",))
@@ -135,7 +137,7 @@ def _addresses(node: AnyNode) -> Iterator[_Fault]:
             yield "address", "Enter the address of your own privacy page.", field
 
 
-def _conditions(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
+def _conditions(node: AnyNode, variables: Collection[str]) -> Iterator[_Fault]:
     for field, number, part in graph.rows(node):
         if (when := getattr(part, "when", None)) is None:
             continue
@@ -172,14 +174,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _texts(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
+def _texts(node: AnyNode, variables: Collection[str]) -> Iterator[_Fault]:
     for field in graph.fields_of(type(node), Text):
         for name in names_in(getattr(node, field) or ""):
             if name not in variables:
                 yield "unknown_variable", _unset(name, variables), field
 
 
-def _unset(name: str, variables: set[str]) -> str:
+def _unset(name: str, variables: Collection[str]) -> str:
     return f"No question is saved as '{name}'. You can use: {', '.join(sorted(variables))}."
 
 

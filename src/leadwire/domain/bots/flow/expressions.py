@@ -12,7 +12,9 @@ from leadwire.domain.bots.flow.nodes import Condition, Order, Scalar, When
 from leadwire.domain.conversations.schema import MAX_TEXT
 from leadwire.infrastructure.unseen import UNSEEN
 
-DERIVED: Final = frozenset({"score", "email_domain", "email_is_business", "is_open", "next_open"})
+OF_HOURS: Final = frozenset({"is_open", "next_open"})
+"""Variables that tell of opening hours: all that `back_text` can use."""
+DERIVED: Final = OF_HOURS | {"score", "email_domain", "email_is_business"}
 """Variables that no node sets: the engine does."""
 
 ORDERS: Final[dict[Order, Callable[[float, float], bool]]] = {
@@ -20,6 +22,7 @@ ORDERS: Final[dict[Order, Callable[[float, float], bool]]] = {
 }  # fmt: skip
 """The operators that compare numbers."""
 _SLOT: Final = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*(?:\|([^{}|]*))?\}\}")
+_WRITTEN: Final = re.compile(r"\{\{\s*([^{}|]*?)\s*(?:\|[^{}|]*)?\}\}")  # also what is no name, such as {{Name}}
 _SPACE: Final = re.compile(r"\s+")
 _LONGEST: Final = 200  # characters of one value
 
@@ -78,8 +81,8 @@ def normal(text: str) -> str:
 
 
 def names_in(text: str) -> Iterator[str]:
-    """The variables a text uses."""
-    return (slot[1] for slot in _SLOT.finditer(text))
+    """The variables a text asks for, also by what can be the name of none."""
+    return (slot[1] for slot in _WRITTEN.finditer(text))
 
 
 def fill(text: str, variables: Mapping[str, object]) -> str:

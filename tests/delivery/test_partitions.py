@@ -138,6 +138,27 @@ async def test_what_is_redriven_just_before_its_day_would_be_dropped_is_kept(wor
     assert [one.webhook_id for one in receiver.deliveries] == [event_id]
 
 
+async def test_what_is_redriven_just_before_it_would_be_deleted_by_default_is_kept(workspace, wire, receiver):
+    """With its attempts. It had been kept for a delivery that has ended."""
+    made = await endpoint(workspace, receiver.url)
+    event_id = await dead_letter_of(today() - timedelta(days=_RETENTION + 10), workspace, made.id)
+    await redriven(workspace, event_id)
+    for _ in range(2):  # the second makes the days since
+        await maintain(_RETENTION)
+    receiver.answer = 410
+    await wire.turn()
+    await webhooks.enable(workspace, made.id)
+    receiver.answer = 204
+    async with db.transaction():
+        assert await redriven(workspace, event_id) == 1
+        tending = apart(maintain(_RETENTION))
+        await ended_or_blocked(tending)
+    await tending
+    await wire.turn()
+    assert await db.value("SELECT state FROM every_delivery WHERE event_id = $1", event_id) == "delivered"
+    assert await db.value("SELECT count(*) FROM attempt WHERE event_id = $1", event_id) == 3
+
+
 @pytest.mark.parametrize("whose", ["relay", "database"])
 async def test_a_clock_45_days_ahead_drops_nothing(workspace, bot, wire, receiver, db_clock, whose):
     await endpoint(workspace, receiver.url)

@@ -18,10 +18,10 @@ from leadwire.infrastructure.db.statements import named
 AHEAD: Final = 7  # days; the default partition catches what an even longer stop would miss
 _LOCK_TIMEOUT: Final = "50ms"
 
-_DAYS, _TODAY, _OLDEST_BY_DEFAULT, _MAKE, _DROP, _TRY_LOCK = named(
-    __file__, "days today oldest_by_default make drop try_lock"
+_DAYS, _TODAY, _OLDEST_BY_DEFAULT, _MAKE, _DROP, _TRY_LOCK, _DELETE_HOURS, _LOCK_ENDED = named(
+    __file__, "days today oldest_by_default make drop try_lock delete_hours lock_ended"
 )
-_DELETE_KEPT: Final = named(__file__, "delete_hours delete_events delete_results delete_attempts")
+_DELETE_ENDED: Final = named(__file__, "delete_events delete_results delete_attempts")
 # Everything that reads or writes a partition locks its parent first, so with these locks nobody has one. Both need it:
 # DROP, which must not take what was redriven a moment ago; and the move of rows out of the default partition, because
 # a row that was on its way there would fail when the day has got a partition of its own.
@@ -46,8 +46,8 @@ async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
     # A wrong clock alone, the database's or ours, makes no day old.
     kept_from = min(earliest, clock.now().date() - timedelta(days=retention_days))
     dropped = [day for day in sorted(existing) if day < kept_from and await _drop(day)]
-    for statement in _DELETE_KEPT:
-        await statement.rows(earliest=kept_from)
+    await _DELETE_HOURS.rows(earliest=kept_from)
+    await _delete_ended(kept_from)
     return created, dropped
 
 
@@ -83,6 +83,17 @@ async def _drop(day: date) -> bool:
             return False
         await _DROP.rows(day=day)
         return True
+
+
+async def _delete_ended(kept_from: date) -> None:
+    """Delete by default what was kept for deliveries that have ended. What was sent again meanwhile has committed once
+    its event is locked here: only the next statement sees it.
+    """
+    async with db.transaction():
+        event_ids = [row["id"] for row in await _LOCK_ENDED.rows(earliest=kept_from)]
+        for statement in _DELETE_ENDED:
+            values = {"ids": event_ids, "earliest": kept_from}
+            await statement.rows(**{name: values[name] for name in statement.names})
 
 
 @asynccontextmanager

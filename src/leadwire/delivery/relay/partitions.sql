@@ -20,17 +20,21 @@ SELECT drop_event_partitions(:day)
 -- try_lock: whether this process may work on partitions now: the lock ends with the transaction
 SELECT pg_try_advisory_xact_lock(7223)
 
--- {of_ended}: what was kept for deliveries that have ended by now
-v.event_id < event_id_floor(:earliest) AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.event_id)
-    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.event_id)
-
--- delete_events: those, by default
-DELETE FROM event_default v WHERE v.id < event_id_floor(:earliest)
-    AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.id)
+-- {ended}: events that were kept for deliveries that have ended by now
+v.id < event_id_floor(:earliest) AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.id)
     AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
 
+-- lock_ended: lock those, but what somebody is sending again
+SELECT id FROM event_default v WHERE {ended} ORDER BY id FOR UPDATE SKIP LOCKED
+
+-- delete_events: delete those of them that are still to be sent to nobody
+DELETE FROM event_default v WHERE v.id = ANY(:ids::text[]) AND {ended}
+
+-- {without_event}: what belongs to events that are gone
+v.event_id < event_id_floor(:earliest) AND NOT EXISTS (SELECT 1 FROM event_default e WHERE e.id = v.event_id)
+
 -- delete_results: the same
-DELETE FROM delivery_result_default v WHERE {of_ended}
+DELETE FROM delivery_result_default v WHERE {without_event}
 
 -- delete_attempts: the same
-DELETE FROM attempt_default v WHERE {of_ended}
+DELETE FROM attempt_default v WHERE {without_event}

@@ -1,10 +1,11 @@
 """Redrives and discards are jobs, added with their cause."""
 
+from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.streams import push
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import db
-from tests import jobs
+from tests import jobs, make
 from tests.delivery.test_redrives import dead
 from tests.delivery.wired import endpoint
 
@@ -40,6 +41,20 @@ async def test_the_relay_is_woken_for_what_waits_again(workspace, bot, wire, rec
     monkeypatch.setattr(push._announcer, "announce", woken.append)
     assert await jobs.redrive() == 1
     assert woken == [push.WAKE]
+
+
+async def test_what_waits_for_a_removed_endpoint_is_canceled_whatever_the_clock_was(workspace, bot, wire, receiver):
+    """The clock was put back, or that of the server was ahead which the workspace comes from."""
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await fan_out()
+    await changes.disable(workspace, made.id)
+    await db.rows("UPDATE delivery SET state = 'waiting', created_at = created_at + interval '1 minute'")
+    await changes.delete(workspace, made.id)
+    await jobs.run("discard")
+    states = await db.rows("SELECT DISTINCT state FROM every_delivery")
+    assert [row["state"] for row in states] == ["cancelled"]
+    assert await db.value("SELECT count(*) FROM discard") == 0
 
 
 async def test_a_discard_has_a_job_of_its_workspace(workspace, bot, wire, receiver):

@@ -21,7 +21,7 @@ BATCH: Final = 1000  # deliveries
 
 
 class Discard(Table, db=DB, tablename="discard"):
-    """Deliveries to one endpoint that were made before `until` are to be canceled."""
+    """Deliveries to one endpoint that were made before `until` are to be canceled; all once it is removed."""
 
     declared = Declared(
         refers="delivery", late="true", by_hand="deletion",
@@ -64,7 +64,8 @@ async def step(endpoint_id: str) -> int:
         await due.PATIENCE.rows()
         exists = await due.wake([endpoint_id])  # first: a deletion locks the endpoint, and then what is asked for
         until = await _ONE.value(endpoint_id=endpoint_id)
-        rows = await _WAITING.rows(endpoint_id=endpoint_id, until=until, batch=BATCH) if until else ()
+        values = {"endpoint_id": endpoint_id, "until": until, "gone": not exists, "batch": BATCH}
+        rows = await _WAITING.rows(**values) if until else ()
         events = [row[0] for row in rows]
         if not events:
             await Discard.delete().where(Discard.endpoint_id == endpoint_id)

@@ -7,7 +7,8 @@ SELECT until FROM discard WHERE endpoint_id = :endpoint_id FOR UPDATE
 
 -- waiting: a batch of what waits
 -- What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
-SELECT event_id FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting' AND created_at <= :until
+SELECT event_id FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting'
+    AND (:gone::bool OR created_at <= :until)
 LIMIT :batch FOR UPDATE
 
 -- cancel: they end as canceled

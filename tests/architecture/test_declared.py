@@ -12,7 +12,7 @@ TABLES = {name(table): table for table in every()}
 NAMES_A_PERSON = {"lead_id", "conversation_id", "event_id", "about", "recipient", "address"}
 STAYS = {
     "conversation_read",  # how far an operator has read
-    "blocked_visitor",  # who was blocked stays so, by a hash
+    "blocked_visitor",  # who was blocked stays so, by a hash, as long as the conversation
     "audit_entry", "user_session", "mail_suppression",  # addresses of the workspace's own people; by its own condition
 }  # fmt: skip
 BY_TRIGGER = {"lead_by_update": "lead"}

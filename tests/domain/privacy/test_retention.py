@@ -10,6 +10,7 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import reads as bot_reads
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import inbox
@@ -101,6 +102,17 @@ async def test_what_waits_behind_it_in_an_order_is_sent(workspace, bot, wire, re
     for _ in range(2):
         await wire.turn()
     assert [one.event for one in receiver.deliveries] == ["lead.created"]
+
+
+async def test_a_block_goes_with_the_conversation_on_whose_page_it_can_be_undone(workspace):
+    visitor = Visitor(await published(workspace))
+    with clock.at(clock.ago(days=31)):
+        await visitor.says("Ada")
+        await visitor_sessions.block(workspace, visitor.conversation, await make.user(workspace))
+    for left in (1, 0):
+        await jobs.run("blocked_visitor.delete")
+        assert await count("blocked_visitor") == left
+        await swept(workspace, conversations=30)
 
 
 async def test_the_total_of_the_list_is_counted_again(workspace, bot):

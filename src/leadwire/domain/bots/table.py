@@ -123,11 +123,12 @@ class Consent(Table, db=DB, tablename="consent"):
 
 
 class BlockedVisitor(Table, db=DB, tablename="blocked_visitor"):
-    """A network whose visitors are blocked."""
+    """A network whose visitors are blocked, until the conversation is gone on whose page that can be undone."""
 
     declared = Declared(
-        line="blocked_visitor", key="created_at conversation_id", imported=False, keyed=True, listed="blocks",
-        shown=IN_CONVERSATION, order="created_at",
+        refers="conversation", line="blocked_visitor", key="created_at conversation_id", imported=False, keyed=True,
+        listed="blocks", shown=IN_CONVERSATION, order="created_at",
+        ends="NOT EXISTS (SELECT FROM conversation c WHERE c.id = blocked_visitor.conversation_id)",
     )  # fmt: skip
     workspace_id = Text(primary_key=True)  # with address
     address = Bytea()

@@ -109,6 +109,16 @@ async def test_no_file_makes_an_operator_or_gives_a_password(exported):
     assert tuple(ada) == ("ada@example.org", False, None)
 
 
+@pytest.mark.parametrize(("url", "new"), [("https://somebody.example/hook", True), ("http://127.0.0.1/hook", False)])
+async def test_no_file_says_that_a_strangers_host_has_answered(exported, url, new):
+    lines = read(exported)
+    (data,) = (line["data"] for line in lines if line["kind"] == "endpoint")
+    data |= {"url": url, "new_host": not new}
+    exported.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    await import_file.read(exported)
+    assert await db.value("SELECT new_host FROM webhook_endpoint") is new
+
+
 async def test_what_had_gone_elsewhere_is_here_with_the_quotas_of_this_installation(exported, workspace):
     first, _, others = exported.read_bytes().partition(b"\n")
     line = json.loads(first)

@@ -23,6 +23,7 @@ from piccolo.columns import Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery import signing
+from leadwire.delivery.endpoints.changes import is_strangers
 from leadwire.delivery.endpoints.table import WebhookEndpoint, sealed
 from leadwire.delivery.table import DeliveryResult, EveryDelivery
 from leadwire.domain.accounts.changes import workspaces
@@ -162,7 +163,7 @@ def _row(table: type[Table], row: Line) -> Line:
             clock.parse(at)  # pages of all workspaces read it: PostgreSQL has times that Python has not
     if table is WebhookEndpoint:
         secret = sealed(row["id"], WebhookEndpoint.secret, signing.new_secret())
-        return row | {"secret": f"\\x{secret.hex()}"}
+        return row | {"secret": f"\\x{secret.hex()}", "new_host": is_strangers(row["url"])}
     if "body" in row:
         # Days are made and dropped by it, for all workspaces.
         if not ids.is_id("evt", row["id"]) or row["id"] >= ids.floor("evt", clock.ago(days=-1)):

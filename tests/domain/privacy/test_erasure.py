@@ -56,7 +56,8 @@ async def test_a_custom_field_that_is_called_like_an_address_is_none(workspace, 
     assert (await erasure.erase_lead(workspace, lead.id)).deleted
 
 
-async def test_what_names_the_address_that_they_had_before_goes_too(workspace, bot, mailing):
+@pytest.mark.parametrize("events", ["kept", "gone"])
+async def test_what_names_the_address_that_they_had_before_goes_too(workspace, bot, mailing, events):
     lead = await make.lead(workspace, bot, email="former@example.com")
     user = await make.user(workspace)
     await views.save(workspace, user, "one", urlencode({"q": "former@example.com"}), [])
@@ -64,6 +65,8 @@ async def test_what_names_the_address_that_they_had_before_goes_too(workspace, b
     await leads.update(workspace, lead.id, LeadPatch(email="present@example.com"), unchanged={})
     for score in range(1, feed.LATEST + 1):  # more than the page of a lead shows
         await leads.update(workspace, lead.id, LeadPatch(score=score), unchanged={})
+    if events == "gone":  # with their days; the conversation has the address still
+        await db.rows("DELETE FROM event")
     await erasure.erase_lead(workspace, lead.id)
     assert [name for name, rows in (await make.stored()).items() if "former" in "".join(rows)] == []
 

@@ -12,6 +12,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.mail import changes as mail
 from leadwire.domain.privacy import person_copy
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import NotFound
@@ -156,3 +157,15 @@ async def test_a_bot_of_a_name_that_is_no_id_is_no_fault(workspace):
     await bots.create(workspace, "x" * 100)
     with pytest.raises(NotFound):
         await exported(workspace, "' OR true --")
+
+
+@pytest.mark.parametrize("events", ["kept", "gone"])
+async def test_what_names_an_address_that_they_had_before_is_in_it(workspace, bot, mailing, events):
+    lead = await make.lead(workspace, bot, email="former@example.com")
+    await mail.suppress(workspace, "former@example.com", "550 5.1.1 unknown")
+    await leads.update(workspace, lead.id, LeadPatch(email="present@example.com"), unchanged={})
+    if events == "gone":
+        await db.rows("DELETE FROM event")
+    else:
+        await db.rows("UPDATE conversation SET visitor_email = NULL")
+    assert [row["address"] for row in (await exported(workspace, lead.id))["mails"]] == ["former@example.com"]

@@ -27,14 +27,15 @@ async def erase_lead(
         raise NotFound("There is no such lead.")
     async with db.transaction():
         # Conversations before leads, as a visitor's turn locks them: the other way round the two could deadlock.
-        await conversations.lock_of_lead(workspace, lead_id)
+        emails = await conversations.lock_of_lead(workspace, lead_id)
         stored = await lead_reads.stored(workspace, lead_id, lock=True)
         if if_match is not None and stored.version not in if_match:
             raise PreconditionFailed("The lead has changed since you read it.")
         # A turn that we have waited for may have changed a conversation alone.
         if silent_since is not None and await reads.lead_last_at(workspace, lead_id) >= silent_since:
             raise PreconditionFailed("Something has happened to the lead.")
-        ways = [stored.lead.email, stored.lead.phone, *await history.ways(workspace, lead_id)]  # in events, so far
+        # Addresses that they had before are in events as long as these are kept, and in conversations.
+        ways = [stored.lead.email, stored.lead.phone, *emails, *await history.ways(workspace, lead_id)]
         conversation_ids = await conversations.erase(workspace, stored.lead)
         await erase_events(lead_id, conversation_ids)
         addresses = [way.lower() for way in ways if way]

@@ -14,6 +14,7 @@ from piccolo.table import Table
 
 from leadwire.delivery.outbox import RecordedEvent
 from leadwire.domain.conversations.table import Conversation
+from leadwire.domain.leads import history
 from leadwire.domain.leads.table import Lead
 from leadwire.domain.listing.rows import Part, parts, select, shown, with_parts
 from leadwire.domain.privacy.person_rows import Person, lists
@@ -102,5 +103,7 @@ async def _listed(name: str, workspace: str, lead_id: str) -> AsyncIterator[Row]
 
 
 async def _person(workspace: str, lead_id: str) -> Person:
-    ids = [row["id"] for row in await _CONVERSATION_IDS.rows(workspace=workspace, id=lead_id)]
-    return Person(workspace, lead_id, ids, [((await lead(workspace, lead_id))["email"] or "").lower()])
+    rows = await _CONVERSATION_IDS.rows(workspace=workspace, id=lead_id)
+    emails = [(await lead(workspace, lead_id))["email"], *(row["email"] for row in rows)]
+    emails += await history.ways(workspace, lead_id)
+    return Person(workspace, lead_id, [row["id"] for row in rows], sorted({email.lower() for email in emails if email}))

@@ -9,8 +9,8 @@ from leadwire.infrastructure.db.queries import query
 
 
 @query()
-async def lock_of_lead(workspace: str, lead_id: str) -> None:
-    """Lock the conversations of a lead."""
+async def lock_of_lead(workspace: str, lead_id: str) -> list[str]:
+    """Lock the conversations of a lead. Return the e-mail address that was given in each, or an empty text."""
 
 
 @query()

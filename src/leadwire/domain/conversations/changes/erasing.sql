@@ -1,6 +1,6 @@
 -- lock_of_lead
--- The one it was captured in as well; in one order for everybody.
-SELECT 1 FROM conversation WHERE workspace_id = :workspace
+-- The one it was captured in as well, whose visitor may be another lead since; in one order for everybody.
+SELECT coalesce(CASE WHEN lead_id = :lead_id THEN visitor_email END, '') FROM conversation WHERE workspace_id = :workspace
   AND (lead_id = :lead_id OR id = (SELECT conversation_id FROM lead WHERE id = :lead_id)) ORDER BY id FOR UPDATE
 
 -- erase

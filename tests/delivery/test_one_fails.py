@@ -177,17 +177,18 @@ async def test_a_redrive_that_fails(two, wire, receiver):
     assert await two.states() == (["dead"], ["waiting"])
 
 
-async def test_a_delivery_that_is_not_redriven(two, wire, receiver):
+@pytest.mark.parametrize("count", [1, 5])
+async def test_a_delivery_that_is_not_redriven(two, wire, receiver, count):
     await two.endpoints()
     receiver.answer = 410
-    await two.leads(5)
+    await two.leads(count)
     await wire.turn()
     await db.rows("UPDATE webhook_endpoint SET enabled = true")
     job = await redrives.start(two.bad, Selection(), 1000)
     event_id = await db.value("SELECT event_id FROM delivery_result WHERE workspace_id = $1 LIMIT 1", two.bad)
     async with refused("delivery", "INSERT", f"NEW.event_id = '{event_id}'"):
-        assert [await jobs.redrive() for _ in range(redrive_job._TRIES + 1)] == [0] * redrive_job._TRIES + [4]
-    assert sorted((await two.states())[0]) == ["dead", *["waiting"] * 4]
+        assert [await jobs.redrive() for _ in range(redrive_job._TRIES + 1)] == [0] * redrive_job._TRIES + [count - 1]
+    assert sorted((await two.states())[0]) == ["dead", *["waiting"] * (count - 1)]
     assert (await redrives.one(None, job.id)).state == "finished"
 
 

@@ -51,15 +51,16 @@ async def erase_events(lead_id: str | None, conversation_ids: list[str], kinds: 
     await jobs.add_all("discard", list(held))
 
 
-async def blank_events(workspace: str, since: datetime, until: datetime) -> tuple[int, bool]:
+async def blank_events(workspace: str, since: datetime, until: datetime, least: int = 0) -> tuple[int, bool]:
     """Blank the bodies of some of a workspace's events in a span, and what receivers answered; cancel its dead letters.
 
-    What is still to be sent is left as it is. Return how many there were, and whether there are more.
+    What is still to be sent is left as it is, and what fails, unless that leaves fewer than `least`. Return how many
+    there were, and whether there are more.
     """
     async with _in_order(workspace, since, until) as span:
         rows = await _SOME_OLD.rows(**span, most=_AT_ONCE)
-        blanked = await batches.most([row["id"] for row in rows], _blank, "event.not_blanked")
-    return blanked, len(rows) >= _AT_ONCE
+        blanked = await batches.most([row["id"] for row in rows], _blank, "event.not_blanked", least=least)
+    return blanked, blanked > 0 and len(rows) >= _AT_ONCE  # what fails would be found again
 
 
 async def any_left(workspace: str, since: datetime, until: datetime) -> bool:

@@ -175,7 +175,8 @@ async def _step(job_id: str, tries: int = 0) -> Step:
 
     if batch:
         await _lock(batch)  # all at once: that somebody holds one is the failure of none
-        least = 1 if tries >= _TRIES else len(batch)
+        # Where all of several fail, the cause is in none of them.
+        least = min(1, len(batch) - 1) if tries >= _TRIES else len(batch)
         await batches.most(batch, again, "delivery.not_redriven", least=least)
         position = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
     finished = len(batch) < allowed

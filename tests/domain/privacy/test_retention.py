@@ -24,6 +24,7 @@ from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Conflict, Invalid
 from tests import jobs, make
+from tests.delivery.test_one_fails import refused
 from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import Visitor, published
 from tests.domain.bots.test_consents import EMAIL, FLOW
@@ -257,6 +258,26 @@ async def test_events_that_were_still_to_be_sent_are_blanked_in_the_round_after_
     await db.rows("UPDATE retention SET swept_at = swept_at - interval '2 days'")
     await sweep()
     assert await count("event", "body LIKE '%waiting@%'") == 0
+
+
+async def test_events_that_cannot_be_blanked_hold_up_no_others(workspace, bot):
+    for days in (5, 3):
+        await make.lead(workspace, bot)
+        earlier = ids.floor("evt", clock.ago(days=days))[:14]
+        await db.rows(
+            "UPDATE event SET id = $1 || substr(id, 15) WHERE id > $2", earlier, ids.floor("evt", clock.ago(days=1))
+        )
+    old = f"id < '{ids.floor('evt', clock.ago(days=4))}'"
+    await retention.change(workspace, KEPT | {"events": 2})
+    async with refused("event", "UPDATE", f"NEW.{old}"):
+        for _ in range(60):
+            await jobs.run("retention", early=True)
+    assert await count("event", f"body = '' AND {old}") == 0
+    assert await count("event", f"body <> '' AND NOT {old}") == 0
+    assert await count("job", "kind = 'retention'") == 0
+    await db.rows("UPDATE retention SET swept_at = swept_at - interval '2 days'")
+    await sweep()
+    assert await count("event", "body <> ''") == 0
 
 
 async def test_another_workspace_keeps_its_own(workspace, bot):

@@ -19,4 +19,4 @@ async def sweep(job: Claimed) -> Again | None:
     """It rests as long as it works. How far it has come stands in the row of the setting."""
     began = time.monotonic()
     workspace, kind = msgspec.convert(job.key.split(), tuple[str, retention.Kind])
-    return Again(time.monotonic() - began) if await retention.sweep(workspace, kind) else None
+    return Again(time.monotonic() - began) if await retention.sweep(workspace, kind, job.tries) else None

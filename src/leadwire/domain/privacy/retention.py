@@ -48,6 +48,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BATCH: Final = 100  # conversations
 _LEADS: Final = 500  # that are looked at in a batch, of which so many are erased
 _ERASED: Final = 20
+_TRIES: Final = 5  # of a batch of events, in half a minute
 _SPAN: Final = timedelta(days=1)  # of the events among which some are blanked in a batch
 _OF_CONVERSATIONS: Final = tuple(kind for kind in EVENTS if not kind.startswith("lead."))
 _MESSAGES: Final = tuple(kind for kind in EVENTS if kind.startswith("message."))
@@ -56,12 +57,13 @@ _SET, _ALL_DUE, _ONE_DUE, _HOLDS, _MOVE, _END_ROUND = named(__file__, "set all_d
 
 
 class _Due(NamedTuple):
-    """A sweep by a setting: what is older than `before` goes."""
+    """A sweep by a setting: what is older than `before` goes. It fails where `least` events cannot be blanked."""
 
     workspace: str
     kind: Kind
     days: int
     before: datetime
+    least: int
 
     async def holds(self) -> bool:
         """Whether the setting is the same still. Then nobody changes it before the open transaction ends."""
@@ -126,14 +128,14 @@ async def delete_ended(table: type[Table]) -> None:
     await ended.rows(**{name: getattr(settings.get(), name) for name in ended.names})
 
 
-async def sweep(workspace: str, kind: Kind) -> bool:
+async def sweep(workspace: str, kind: Kind, tries: int = 0) -> bool:
     """Do one batch, if it is due. Return whether there is more to do. A setting that is changed meanwhile ends it; its
-    change has added the job again.
+    change has added the job again. Events that fail alone are left for the next round after some `tries`.
     """
     row = await _ONE_DUE.row(workspace=workspace, kind=kind, now=clock.now())
     if row is None:
         return False
-    due = _Due(workspace, kind, row["days"], row["before"])
+    due = _Due(workspace, kind, row["days"], row["before"], least=int(tries < _TRIES))
     batch = await _batch(due, (row["after_time"], row["after_id"]))
     await _note(due, batch)
     return not batch.over
@@ -152,7 +154,7 @@ async def _note(due: _Due, batch: _Batch) -> None:
 
 
 async def _batch(due: _Due, after: tuple[datetime, str]) -> _Batch:
-    workspace, kind, _, before = due
+    workspace, kind, before = due.workspace, due.kind, due.before
     if kind == "leads":
         return await _erase_leads(due, after)
     async with db.transaction():
@@ -162,7 +164,7 @@ async def _batch(due: _Due, after: tuple[datetime, str]) -> _Batch:
             oldest = clock.ago(days=settings.get().retention_days + 1)  # days before are dropped, if not today
             since = max(after[0], min(oldest, before))
             until = max(since, min(since + _SPAN, before))
-            removed, more = await erase.blank_events(workspace, since, until)
+            removed, more = await erase.blank_events(workspace, since, until, due.least)
             left = after[1]
             if not (left or more) and await erase.any_left(workspace, since, until):
                 left = ids.floor("evt", since)

@@ -402,6 +402,16 @@ async def test_a_round_is_made_once_a_day_and_at_once_after_a_change(workspace, 
     assert await count("conversation") == 0
 
 
+async def test_a_clock_that_is_ahead_leaves_no_event_as_it_is(workspace, bot):
+    await make.lead(workspace, bot)
+    await db.rows("UPDATE event SET id = $1 || substr(id, 15)", ids.floor("evt", clock.ago(days=5))[:14])
+    await retention.change(workspace, KEPT | {"events": 2})
+    with clock.at(clock.ago(days=-45)):
+        await sweep()
+    await sweep()
+    assert await count("event", "body <> ''") == 0
+
+
 async def test_a_clock_that_is_ahead_makes_nothing_old(workspace, bot):
     await ended(workspace, bot, 5)
     await retention.change(workspace, KEPT | {"conversations": 30, "messages": 30})

@@ -57,13 +57,18 @@ _SET, _ALL_DUE, _ONE_DUE, _HOLDS, _MOVE, _END_ROUND = named(__file__, "set all_d
 
 
 class _Due(NamedTuple):
-    """A sweep by a setting: what is older than `before` goes. It fails where `least` events cannot be blanked."""
+    """A sweep by a setting. It fails where fewer than `least` events can be blanked."""
 
     workspace: str
     kind: Kind
     days: int
-    before: datetime
+    now: datetime
     least: int
+
+    @property
+    def before(self) -> datetime:
+        """What is older goes."""
+        return self.now - timedelta(days=self.days)
 
     async def holds(self) -> bool:
         """Whether the setting is the same still. Then nobody changes it before the open transaction ends."""
@@ -135,7 +140,7 @@ async def sweep(workspace: str, kind: Kind, tries: int = 0) -> bool:
     row = await _ONE_DUE.row(workspace=workspace, kind=kind, now=clock.now())
     if row is None:
         return False
-    due = _Due(workspace, kind, row["days"], row["before"], least=int(tries < _TRIES))
+    due = _Due(workspace, kind, row["days"], row["now"], least=int(tries < _TRIES))
     batch = await _batch(due, (row["after_time"], row["after_id"]))
     await _note(due, batch)
     return not batch.over
@@ -161,7 +166,8 @@ async def _batch(due: _Due, after: tuple[datetime, str]) -> _Batch:
         if not await due.holds():
             return _Batch(0, after, over=True)
         if kind == "events":
-            oldest = clock.ago(days=settings.get().retention_days + 1)  # days before are dropped, if not today
+            days = settings.get().retention_days + 1
+            oldest = due.now - timedelta(days=days)  # days before are dropped, if not today
             since = max(after[0], min(oldest, before))
             until = max(since, min(since + _SPAN, before))
             removed, more = await erase.blank_events(workspace, since, until, due.least)

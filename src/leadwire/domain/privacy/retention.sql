@@ -13,7 +13,7 @@ SELECT workspace_id, kind FROM retention WHERE {due}
 
 -- one_due
 -- The clock that is behind counts: a wrong one alone makes nothing old.
-SELECT least(:now::timestamptz, now()) - days * interval '1 day' AS before, days, after_time, after_id FROM retention
+SELECT days, least(:now::timestamptz, now()) AS now, after_time, after_id FROM retention
 WHERE workspace_id = :workspace AND kind = :kind AND {due}
 
 -- holds: whether the setting is the same still; nobody changes it before the transaction ends

@@ -1,4 +1,4 @@
-"""The program of the guide on copies, where a copy or a walk fails amid its leads."""
+"""The program of the guide on copies, where a copy or a walk fails amid its leads, and where a sample comes."""
 
 import json
 import sqlite3
@@ -77,4 +77,10 @@ def test_an_event_after_a_step_that_failed_is_committed(step, error, program, re
 
 def test_an_event_is_committed_whatever_was_left_open(program, receive):
     program["database"].execute("INSERT INTO caught_up VALUES (?)", (LEAD["created_at"],))
+    assert receive("evt_1") == ([LEAD["id"]], ["evt_1"])
+
+
+def test_a_sample_is_no_lead_of_the_copy(program, receive):
+    """Its header is not signed, so what carries it does not count as handled."""
+    assert receive("evt_1", **{"X-Service-Test": "true"}) == ([], [])
     assert receive("evt_1") == ([LEAD["id"]], ["evt_1"])

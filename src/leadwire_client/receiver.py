@@ -99,10 +99,11 @@ class Requests(Resource[C]):
     @method
     def redrive(self, event_id: str | None = None, *, since: datetime | None = None) -> Call[Redrive]:
         """Have one event sent again, or all that the endpoint could have had since a time; without either its dead
-        letters. Raises Conflict for an event that is on its way already, NotFound. It is asked for once, as `replay`.
+        letters. Raises Conflict for an event that is on its way already, NotFound; ValueError for a time without a
+        zone. It is asked for once, as `replay`.
         """
         replay = event_id is not None or since is not None
-        asked = {"event_id": event_id, "since": since and since.isoformat(), "replay": replay}
+        asked = {**params(event_id=event_id, since=since), "replay": replay}
         content, path = msgspec.json.encode(asked), "/receiver/v1/redrives"
         return Call(method="POST", path=path, headers=_JSON, content=content, read=_REDRIVE, once=True)
 

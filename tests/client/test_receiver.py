@@ -180,3 +180,11 @@ async def test_the_errors_of_a_replay_are_raised(workspace, bot, wire, receiver,
             await asking.replay(first, last)
     assert await asking.replay(9, 9) == 0
     assert await db.value("SELECT count(*) FROM delivery") == 0
+
+
+async def test_a_redrive_since_a_time_without_a_zone_is_refused(asking):
+    """The server would take it for UTC: another time, and with nothing to send again there is no error."""
+    with pytest.raises(ValueError, match="time zone"):
+        await asking.redrive(since=clock.now().replace(tzinfo=None))
+    assert await db.value("SELECT count(*) FROM redrive_job") == 0
+    assert (await asking.redrive(since=clock.now())).total == 0

@@ -267,6 +267,15 @@ async def token_of(guest):
     return guest.token
 
 
+async def test_who_switches_has_no_more_tries_of_the_password(workspace, beta, stranger):
+    await in_both(workspace, beta, stranger)
+    _, (other,) = await here(stranger)
+    for _ in range(tries.PER_HOLDER):
+        await stranger.fill("/confirm", 422, password="a guess")
+    await stranger.fill(f"/account/workspaces/{other}")
+    await stranger.fill("/confirm", 429, password=PASSWORD)
+
+
 async def test_a_second_factor_is_no_admin_s_to_remove_who_is_not_alone(workspace, beta, stranger):
     await in_both(workspace, beta, stranger)
     await db.rows("UPDATE login SET totp_secret = 'sealed', totp_step = 1")

@@ -89,12 +89,13 @@ async def confirm(person: Person, password: str, answer: Answer | None = None) -
             raise Invalid("This passkey is another account's.")
     else:
         passwords.KNOWN.check_capacity()
-        await tries.count(person.session_id)
+        # A switch of the workspace makes another session, and carries this time on.
+        await tries.count(holder := f"{person.login_id} {person.confirmed_at.timestamp()}")
         login = await Login.select(Login.password_hash).where(Login.id == person.login_id).first()
         if not await passwords.matches(login["password_hash"] if login else None, password):
             tries.failed([person.workspace], person.email, "wrong password, to confirm", person.address)
             raise Invalid("The password is not right.")
-        await tries.forgive(person.session_id)
+        await tries.forgive(holder)
     await sessions.update(person.session_id, confirmed_at=clock.now())
 
 

@@ -20,7 +20,7 @@ from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from tests import jobs
 from tests.delivery.interleaved import overlapped
-from tests.interfaces.web.conftest import browser
+from tests.interfaces.web.conftest import browser, signed_in
 from tests.mailing import mails
 from tests.oidc.lying import (
     CLIENT,
@@ -264,6 +264,21 @@ async def test_a_removed_person_is_out_at_once_and_stays_out(admin, workspace, s
     await team.invite(workspace, EMAIL, "agent")
     assert (await through(stranger, provider, liar)).status_code == 303
     assert (await people())[1:] == [(EMAIL, "agent")]
+
+
+async def test_who_was_removed_stays_out_whatever_they_came_by(admin, workspace, stranger, provider, liar):
+    async with signed_in(workspace, "agent", EMAIL):
+        pass
+    await admin.open("/team")
+    await admin.fill(f"/team/{await db.value('SELECT id FROM user_account WHERE email = $1', EMAIL)}/remove")
+    assert "has removed your account" in (await through(stranger, provider, liar)).text
+    await sso.remove(workspace, provider)
+    anew = await set_up(workspace, liar.issuer)
+    assert "has removed your account" in (await through(stranger, anew, liar)).text
+    await team.invite(workspace, EMAIL, "agent")
+    assert (await through(stranger, anew, liar)).status_code == 303
+    assert (await people())[1:] == [(EMAIL, "agent")]
+    assert await db.value("SELECT count(*) FROM removed_person") == 0
 
 
 async def test_a_suspended_workspace_lets_nobody_in(workspace, stranger, provider, liar):

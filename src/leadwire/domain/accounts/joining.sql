@@ -23,7 +23,8 @@ UPDATE login l SET verified_at = :at WHERE id = :login
     AND NOT EXISTS (SELECT 1 FROM login o WHERE lower(o.email) = :email AND o.id <> l.id)
     AND NOT EXISTS (SELECT 1 FROM user_account u WHERE u.login_id = l.id AND u.workspace_id <> :workspace)
 
--- add
+-- add: an account; who was removed is so no more
+WITH back AS (DELETE FROM removed_person WHERE workspace_id = :workspace_id AND email = lower(:email_address))
 INSERT INTO user_account (id, workspace_id, login_id, email_address, name, role, created_at, operator)
 VALUES (:id, :workspace_id, :login_id, :email_address, :name, :role, :created_at, :operator) ON CONFLICT DO NOTHING
 RETURNING id

@@ -13,6 +13,7 @@ from piccolo.columns.combination import Where
 
 from leadwire.domain.accounts import joining, keys, quotas
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.changes.table import RemovedPerson
 from leadwire.domain.accounts.schema import Role, full_name, has_role
 from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
@@ -39,6 +40,7 @@ _BY_ONE: Final = RateLimit("invitations-of", 100, window=3600)
 
 _COLLEAGUE, _PATIENCE, _PATIENT_AGAIN = named(__file__, "colleague patience patient_again")
 _ADD: Final = insert(*Invitation.all_columns())
+_REMOVED: Final = insert(*RemovedPerson.all_columns(), end="ON CONFLICT DO NOTHING")
 _TRIES: Final = 10
 _LOOK: Final = 0.1  # seconds
 
@@ -114,6 +116,7 @@ async def remove_user(workspace: str, user_id: str, by: str = "") -> str:
         email, _ = await _lock_user(workspace, user_id, by, stays_admin=False)
         await _let_go(workspace, user_id)
         await UserAccount.delete().where(*_is(workspace, user_id))
+        await _REMOVED.rows(workspace_id=workspace, email=email.lower(), removed_at=clock.now())
         return email
 
     return await _patiently(remove)

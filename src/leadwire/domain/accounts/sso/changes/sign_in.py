@@ -11,6 +11,7 @@ from msgspec import Struct
 from leadwire.domain.accounts import joining, keys
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.changes.table import RemovedPerson
 from leadwire.domain.accounts.reads import why_closed
 from leadwire.domain.accounts.schema import ROLES, Person, Role, full_name
 from leadwire.domain.accounts.sign_in.changes import sessions
@@ -140,7 +141,8 @@ async def _made(
 ) -> _Found:
     """A new account: with the role of the claim, of an open invitation, or the default one. Raise SignOnRefused.
 
-    `again`: they had one, which an admin has removed. Then only an invitation helps.
+    `again`: they had one, which an admin has removed. Then only an invitation helps, as for whose address had one:
+    they may have come by password until then, or from another provider.
     """
     await joining.TURN.rows(email=email)  # before the invitation, as whoever accepts it
     if meanwhile := await _with_address(provider, email):  # by an invitation, or from another provider
@@ -149,7 +151,8 @@ async def _made(
     used = await Invitation.delete().where(*to, Invitation.expires_at > clock.now()).returning(Invitation.role)
     invited: Role | None = used[0]["role"] if used else None
     role = role or invited or provider.default_role
-    if again and not invited:
+    removed = RemovedPerson.workspace_id == provider.workspace, RemovedPerson.email == email
+    if not invited and (again or await RemovedPerson.exists().where(*removed)):
         raise SignOnRefused("removed")
     if role is None:
         raise SignOnRefused("no_account")

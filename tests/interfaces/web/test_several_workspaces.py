@@ -12,6 +12,7 @@ from leadwire.domain.accounts.changes import team, workspaces
 from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.infrastructure import clock, db
 from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
+from tests.interfaces.web.test_second_factor import code_of, offered
 from tests.mailing import mails
 from tests.oidc.lying import EMAIL, lying, set_up, through
 
@@ -333,6 +334,26 @@ async def test_failed_tries_are_noted_wherever_the_login_opens(workspace, beta, 
     await tries.write()
     noted = await db.rows("SELECT workspace_id FROM audit_entry WHERE action = $1", tries.FAILED)
     assert {row["workspace_id"] for row in noted} == {workspace, beta}
+
+
+async def test_what_somebody_changes_of_their_login_is_noted_wherever_it_opens(workspace, beta, stranger):
+    await in_both(workspace, beta, stranger)
+    page = await stranger.open("/account/second-factor")
+    secret, offer = offered(page)
+    await stranger.fill("/account/second-factor", offer=offer, code=code_of(secret))
+    await stranger.fill("/account/recovery-codes", 201)
+    await stranger.fill("/account/second-factor/remove")
+    await stranger.fill("/account/password", present=PASSWORD, password=ANOTHER)
+    accounts = {
+        tuple(row) for row in await db.rows("SELECT workspace_id, id FROM user_account WHERE email_address = $1", CEO)
+    }
+    assert len(accounts) == 2
+    for action in (
+        "user.second_factor_added", "recovery_codes.made", "user.second_factor_removed", "user.password_changed",
+    ):  # fmt: skip
+        noted = await db.rows("SELECT workspace_id, subject FROM audit_entry WHERE action = $1", action)
+        assert {tuple(row) for row in noted} == accounts, action
+        assert len(noted) == 2
 
 
 async def test_the_version_before_signs_in_and_changes_what_counts_for_both(workspace, beta, stranger):

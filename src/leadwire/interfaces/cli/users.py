@@ -88,8 +88,8 @@ async def reset_second_factor(email: str, workspace: str | None) -> Result:
 
     owner, user_id = await _user(email, workspace)
     async with audited("user.second_factor_removed", workspace=owner) as entry:
-        entry.subject = reset = await second_factor.remove(owner, user_id, by_operator=True)
-    return Result({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.")
+        entry.subject, entry.login_id = await second_factor.remove(owner, user_id, by_operator=True)
+    return Result({"email": entry.subject, "second_factor": False}, f"{entry.subject} signs in with the password only.")
 
 
 @command(users, "sign-out")

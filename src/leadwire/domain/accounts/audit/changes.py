@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, structs
 
@@ -22,7 +22,7 @@ LONGEST: Final = 8000
 _BUNDLED: Final = 900.0  # seconds in which one person's reads of one thing are one entry
 _REMEMBERED: Final = 50_000
 
-(_ADD,) = named(__file__, "add")
+_ADD, _OPENED = named(__file__, "add opened")
 
 _read: dict[tuple[str, str, str, str], float] = {}  # who read what, and until when, by time.monotonic
 
@@ -33,23 +33,33 @@ class Entry(Struct):
     action: str
     subject: str = ""
     detail: str = ""
+    login_id: str = ""
+    """Whose login was changed: the log of each workspace that it opens has the entry."""
 
 
 async def record(workspace: str | None, actor: str, entry: Entry, address: str = "") -> None:
     """Add an entry; `actor` is an e-mail address, or `operator`. Without a workspace it is about the installation.
 
+    One about a login is in each log that it belongs to; where its subject is an account, each log names its own.
+
     Raise RuntimeError outside a transaction.
     """
     if not db.in_transaction():
         raise RuntimeError(f"{entry.action} noted outside the transaction of its change")
-    await _add(workspace, actor, entry, address)
+    accounts = [tuple(row) for row in await _OPENED.rows(login=entry.login_id)] if entry.login_id else []
+    own = {entry.login_id, *(user_id for _, user_id in accounts)}
+    for there, user_id in accounts or [(workspace, entry.subject)]:
+        subject = user_id if entry.subject in own else entry.subject
+        await _add(there, actor, structs.replace(entry, subject=subject), address)
 
 
 @asynccontextmanager
-async def transaction(person: Person, action: str, subject: str = "", detail: str = "") -> AsyncIterator[Entry]:
+async def transaction(
+    person: Person, action: str, subject: str = "", detail: str = "", login_id: str = ""
+) -> AsyncIterator[Entry]:
     """A transaction for a change by the signed-in person; its entry is written when the block ends without an error."""
     async with db.transaction():
-        entry = Entry(action, subject, detail)
+        entry = Entry(action, subject, detail, login_id)
         yield entry
         await record(person.workspace, person.email, entry, person.address)
 
@@ -73,6 +83,6 @@ async def record_read(person: Person, entry: Entry) -> None:
 
 
 async def _add(workspace: str | None, actor: str, entry: Entry, address: str) -> None:
-    row = structs.asdict(entry) | {"detail": entry.detail[:LONGEST], "id": ids.new("aud"), "at": clock.now()}
-    row |= {"workspace_id": workspace, "actor": actor, "address": address}
+    row: dict[str, Any] = {"action": entry.action, "subject": entry.subject, "detail": entry.detail[:LONGEST]}
+    row |= {"id": ids.new("aud"), "at": clock.now(), "workspace_id": workspace, "actor": actor, "address": address}
     await _ADD.rows(**row, digest=Decimal(weight(row)))

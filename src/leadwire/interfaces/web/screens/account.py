@@ -234,7 +234,11 @@ async def make_codes(context: PageContext) -> PageResponse:
 
 
 def _login(context: PageContext) -> str:
-    """The login, to be changed. Raise Conflict for who came from a provider: it vouches for its own workspace alone."""
+    """The login, to be changed, which the entry in the audit log is about.
+
+    Raise Conflict for who came from a provider: it vouches for its own workspace alone.
+    """
     if context.me.provider:
         raise Conflict("You signed in through a provider, which asks for what it asks for. Sign in by password first.")
+    context.entry.login_id = context.me.login_id
     return context.me.login_id

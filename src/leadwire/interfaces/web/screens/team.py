@@ -55,7 +55,7 @@ async def remove_user(context: PageContext, user_id: str) -> str:
 @action("/team/{user_id}/second-factor/remove", shown_on=team, confirmed=True, audit="user.second_factor_removed")
 async def take_off_second_factor(context: PageContext, user_id: str) -> str:
     """Somebody has lost their phone: their password is enough again."""
-    context.entry.subject = await second_factor.remove(context.workspace, user_id)
+    context.entry.subject, _ = await second_factor.remove(context.workspace, user_id)
     return f"{context.entry.subject} signs in by password alone."
 
 

@@ -104,7 +104,7 @@ async def change_password(person: Person, present: str, new: str) -> None:
     await confirm(person, present)
     passwords.check(new, person.email)
     hashed = await passwords.digest(new)
-    async with audit.transaction(person, "user.password_changed", person.user_id):
+    async with audit.transaction(person, "user.password_changed", person.user_id, login_id=person.login_id):
         await sessions.lock_login(person)
         await Login.update({Login.password_hash: hashed}).where(Login.id == person.login_id)
         await sessions.end_all(person.login_id, but=person.session_id)

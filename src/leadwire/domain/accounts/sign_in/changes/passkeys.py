@@ -118,7 +118,7 @@ async def add(person: Person, name: str, answer: Answer) -> None:
     except _MALFORMED as error:
         raise refused from error
     passkey_id = ids.new("pass")
-    async with audit.transaction(person, "passkey.added", passkey_id, name):
+    async with audit.transaction(person, "passkey.added", passkey_id, name, login_id):
         await sessions.lock_login(person)
         await second_factor.drop_idle_codes(login_id)
         if await Passkey.count().where(Passkey.user_id == login_id) >= _MOST:

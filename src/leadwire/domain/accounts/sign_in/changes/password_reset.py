@@ -81,8 +81,8 @@ async def use(token: str, password: str, browser: Browser) -> str:
         await sessions.end_all(login_id)
         await sessions.know_browser(login_id, browser.mark)
         await notify.tell(login_id, "password_changed")
-        for workspace in workspaces:
-            await audit.record(workspace, email, audit.Entry("user.password_reset", login_id), browser.address)
+        entry = audit.Entry("user.password_reset", login_id, login_id=login_id)
+        await audit.record(None, email, entry, browser.address)
     return str(email)
 
 

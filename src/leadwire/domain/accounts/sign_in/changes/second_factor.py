@@ -65,7 +65,7 @@ async def add(person: Person, offered: str, code: str) -> None:
     if (step := _step_of(secret, code)) is None:
         raise invalid_field(*_WRONG)
     await tries.forgive(f"code {login_id}")
-    async with audit.transaction(person, "user.second_factor_added", person.user_id):
+    async with audit.transaction(person, "user.second_factor_added", person.user_id, login_id=login_id):
         await sessions.lock_login(person)
         await drop_idle_codes(login_id)
         sealed = secret_box.get().seal(secret, secret_box.place(Login.totp_secret, login_id))
@@ -88,9 +88,9 @@ async def drop_idle_codes(login_id: str) -> None:
     """
 
 
-async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> str:
+async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> tuple[str, str]:
     """Let a colleague's password be enough again: without app, passkeys and recovery codes. Return their e-mail
-    address. Raise NotFound; Conflict where it would open another workspace too, unless an operator does it.
+    address and login. Raise NotFound; Conflict where it would open another workspace too, unless an operator does it.
     """
     async with db.transaction():
         login_id, email = await _FIND.one(NotFound(_NOBODY), workspace=workspace, user=user_id)
@@ -101,7 +101,7 @@ async def remove(workspace: str, user_id: str, *, by_operator: bool = False) -> 
         await Passkey.delete().where(Passkey.user_id == login_id)
         await RecoveryCode.delete().where(RecoveryCode.user_id == login_id)
         await notify.tell(login_id, "second_factor_off")
-        return str(email)
+        return email, login_id
 
 
 async def make_codes(login_id: str) -> list[str]:
@@ -135,7 +135,7 @@ async def redeem(ticket: str, code: str, address: str) -> str:
     await tries.count(f"code {login_id}")
     password_hash, sealed, workspaces, email = login
     if len(code) >= _CODE:
-        right = await _recover(login_id, password_hash, workspaces, code, address)
+        right = await _recover(login_id, password_hash, code, address)
     else:
         at = secret_box.place(Login.totp_secret, login_id)
         step = _step_of(secret_box.get().open(sealed, at), code) if sealed else None
@@ -148,7 +148,7 @@ async def redeem(ticket: str, code: str, address: str) -> str:
     return login_id
 
 
-async def _recover(login_id: str, password_hash: str, workspaces: list[str], code: str, address: str) -> bool:
+async def _recover(login_id: str, password_hash: str, code: str, address: str) -> bool:
     """Use a recovery code up, unless the password is another by now. Return whether it was one; upper case, dashes and
     spaces do not matter.
     """
@@ -159,8 +159,8 @@ async def _recover(login_id: str, password_hash: str, workspaces: list[str], cod
             return False
         if not await _USE_CODE.row(login=login_id, hash=keys.digest(plain)):
             return False
-        for workspace in workspaces:
-            await audit.record(workspace, login["email"], audit.Entry("user.recovery_code_used", login_id), address)
+        entry = audit.Entry("user.recovery_code_used", login_id, login_id=login_id)
+        await audit.record(None, login["email"], entry, address)
         left = await RecoveryCode.count().where(RecoveryCode.user_id == login_id)
         await notify.tell(login_id, "recovery_code_used", left=str(left))
         return True

@@ -1,10 +1,12 @@
 """Whoever is shown personal data leaves an entry in the audit log: once for each object and quarter of an hour."""
 
+import asyncio
 import re
 
 import pytest
 
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import db
 from leadwire.interfaces.web import router
@@ -116,6 +118,25 @@ async def test_what_cannot_be_noted_is_not_shown(admin, known, monkeypatch):
     assert not any(secret in answer.text for secret in SECRETS)
     await admin.open(f"/leads/{known['lead_id']}")
     assert len(await reads()) == 1
+
+
+async def test_who_reads_while_it_is_being_noted_is_shown_nothing_either(admin, monkeypatch):
+    begun, fail = asyncio.Event(), asyncio.Event()
+
+    async def broken(*_: object, **__: object) -> None:
+        begun.set()
+        await fail.wait()
+        raise OSError
+
+    ada = await sessions.person(admin.cookies["leadwire"], admin.address)
+    monkeypatch.setattr(audit._ADD, "rows", broken, raising=False)
+    first = asyncio.create_task(audit.record_read(ada, audit.Entry("lead.read", "lead_1")))
+    await begun.wait()
+    second = asyncio.create_task(audit.record_read(ada, audit.Entry("lead.read", "lead_1")))
+    await asyncio.sleep(0)  # until it waits
+    fail.set()
+    ends = await asyncio.gather(first, second, return_exceptions=True)
+    assert [type(end) for end in ends] == [OSError, OSError]
 
 
 async def test_nothing_is_noted_of_what_is_not_there(admin, known):

@@ -4,6 +4,7 @@ They name fields of leads, never what these hold: an erasure could not reach tha
 (`audit.jobs`).
 """
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,6 +26,7 @@ _REMEMBERED: Final = 50_000
 _ADD, _OPENED = named(__file__, "add opened")
 
 _read: dict[tuple[str, str, str, str], float] = {}  # who read what, and until when, by time.monotonic
+_noting: dict[tuple[str, str, str, str], asyncio.Event] = {}  # what is being noted, and what tells that it was tried
 
 
 class Entry(Struct):
@@ -67,19 +69,22 @@ async def transaction(
 async def record_read(person: Person, entry: Entry) -> None:
     """Note that a person is about to be shown personal data; again only after a quarter of an hour.
 
-    Each process counts for itself.
+    Each process counts for itself. Who reads the same meanwhile waits, and notes it where that has failed.
     """
     key, now = (person.user_id, entry.action, entry.subject, entry.detail), time.monotonic()
+    while tried := _noting.get(key):
+        await tried.wait()
     if _read.get(key, now) > now:
         return
+    _noting[key] = tried = asyncio.Event()
+    try:
+        await _add(person.workspace, person.email, entry, person.address)
+    finally:
+        del _noting[key]
+        tried.set()
     if len(_read) >= _REMEMBERED:
         _read.clear()
     _read[key] = now + _BUNDLED
-    try:
-        await _add(person.workspace, person.email, entry, person.address)
-    except BaseException:
-        _read.pop(key, None)
-        raise
 
 
 async def _add(workspace: str | None, actor: str, entry: Entry, address: str) -> None:

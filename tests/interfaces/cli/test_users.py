@@ -18,6 +18,11 @@ from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
 ADA = "ada@example.org"
 
 
+async def noted_in(action):
+    entries = await db.rows("SELECT workspace_id, subject FROM audit_entry WHERE action = $1", action)
+    return {tuple(row) for row in entries}
+
+
 async def test_an_operator_is_made_listed_and_none_any_more(command, workspace):
     async with signed_in(workspace, "admin", ADA) as ada, signed_in(workspace, "agent", "bo@example.org"):
         assert (await ada.get("/system")).status_code == 403
@@ -73,7 +78,17 @@ async def test_who_is_signed_out_is_so_in_every_workspace_and_nobody_else(comman
         assert [(await one.get("/account")).status_code for one in (ada, elsewhere, bo)] == [303, 303, 200]
         await elsewhere.fill("/sign-in", email=ADA, password=PASSWORD)
         assert (await elsewhere.get("/account")).status_code == 200
-    assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'user.signed_out'") == 1
+    assert await noted_in("user.signed_out") == {(workspace, ADA), (other, ADA)}
+
+
+async def test_a_reset_of_the_second_factor_is_noted_wherever_the_login_opens(command, workspace):
+    other = await accounts.create_workspace("Other")
+    link = f"/join/{await team.invite(other, ADA, 'agent')}"
+    async with signed_in(workspace, "agent", ADA), browser() as elsewhere:
+        await elsewhere.fill("/sign-in", join=link.removeprefix("/join/"), email=ADA, password=PASSWORD)
+    await db.rows("UPDATE login SET totp_secret = 'sealed', totp_step = 1")
+    assert (await command("users", "reset-second-factor", ADA, "--workspace", other)).returncode == 0
+    assert await noted_in("user.second_factor_removed") == {(workspace, ADA), (other, ADA)}
 
 
 def operators(sound, *named):

@@ -100,8 +100,8 @@ async def sign_out(email: str, workspace: str | None) -> Result:
     from leadwire.domain.accounts.sign_in.changes import sessions
 
     owner, user_id = await _user(email, workspace)
-    async with audited("user.signed_out", email, workspace=owner):
-        ended = await sessions.end_of(user_id)
+    async with audited("user.signed_out", email, workspace=owner) as entry:
+        ended, entry.login_id = await sessions.end_of(user_id)
     return Result({"email": email, "ended": ended}, f"{ended} sessions of {email} have ended.")
 
 

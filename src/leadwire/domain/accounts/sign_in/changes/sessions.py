@@ -153,11 +153,12 @@ async def end_all(login_id: str, but: str | None = None) -> int:
     """End every session of a login that is locked, except the one with the id `but`. Return how many."""
 
 
-async def end_of(user_id: str) -> int:
+async def end_of(user_id: str) -> tuple[int, str]:
     """End every session of whoever has an account, in other workspaces, too, in the open transaction. Return how
-    many.
+    many, and their login.
     """
-    return await end_all(await _LOCK_OF.value(user=user_id))
+    login_id: str = await _LOCK_OF.value(user=user_id)
+    return await end_all(login_id), login_id
 
 
 async def end_one(person: Person, session_id: str) -> None:

@@ -18,6 +18,7 @@ from tests.oidc.lying import EMAIL, lying, set_up, through
 
 CEO = "ceo@beta.test"
 ANOTHER = "another four quiet horses"
+GUESS = "a guess of nobody's horse"
 pytestmark = pytest.mark.usefixtures("workspace")
 
 
@@ -29,6 +30,19 @@ async def beta(workspace):
 @pytest.fixture
 def mailing(smtp, set_mail):
     return set_mail(f"smtp://127.0.0.1:{smtp.port}?tls=none", public_url="http://test")
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """The lanes of the passwords that are compared."""
+    lanes, matches = [], passwords.matches
+
+    async def noted(stored, password, lane=passwords.KNOWN):
+        lanes.append(lane)
+        return await matches(stored, password, lane)
+
+    monkeypatch.setattr(passwords, "matches", noted)
+    return lanes
 
 
 @pytest.fixture
@@ -116,14 +130,33 @@ async def test_without_mail_the_link_tells_nobody_of_an_account_elsewhere(worksp
     assert await logins() == [(False, 1), (False, 1)]
 
 
-async def test_a_browser_that_one_login_knows_is_a_stranger_s_to_another_of_its_address(workspace, beta):
+async def test_a_browser_that_one_login_knows_is_a_stranger_s_to_another_of_its_address(workspace, beta, hashed):
     async with signed_in(workspace, "agent", CEO) as stranger, signed_in(beta, "agent", CEO):
         sql = "SELECT l.known_browsers[1] FROM login l JOIN user_account u ON u.login_id = l.id WHERE workspace_id = $1"
         mark = await db.value(sql, workspace)
         for _ in range(tries.PER_NETWORK):
-            await stranger.fill("/sign-in", 422, email=CEO, password="a guess of nobody's horse")
+            await stranger.fill("/sign-in", 422, email=CEO, password=GUESS)
             await tries.forgive(f"{CEO} {mark}")
-        await stranger.fill("/sign-in", 429, email=CEO, password="a guess of nobody's horse")
+        before = len(hashed)
+        await stranger.fill("/sign-in", 422, email=CEO, password=GUESS)
+        assert hashed[before:] == [passwords.KNOWN]
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+async def test_no_browser_that_one_login_knows_can_ask_for_another_of_its_address(workspace, beta, hashed, elsewhere):
+    if elsewhere:
+        async with signed_in(workspace, "agent", CEO):
+            pass
+    link = f"/join/{await team.invite(beta, CEO, 'agent')}"
+    guesses, statuses = [GUESS] * 4 + [ANOTHER] + [GUESS] * 2, []
+    async with browser() as admin:
+        await admin.fill(link, password=ANOTHER)
+        for password in guesses:
+            answer = await admin.post("/sign-in", data={"email": CEO, "password": password})
+            statuses.append(answer.status_code)
+    assert statuses == [422] * 4 + [303] + [422] * 2
+    both = [passwords.KNOWN, passwords.STRANGERS]
+    assert hashed == both * 4 + both[:1] + both + both[:1]
 
 
 async def test_an_invitation_is_for_its_address_and_once_for_each_colleague(workspace, beta):

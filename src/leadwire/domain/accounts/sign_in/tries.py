@@ -56,21 +56,22 @@ async def forgive(holder: str) -> None:
     await _LIMITS["holder"].reset(holder)
 
 
-async def count_stranger(account: str, address: str) -> None:
+async def count_stranger(account: str, address: str, holder: str = "") -> None:
     """Count one try at an account from `address`, as `client_network.network` returns it. Raise RateLimited.
 
-    What one limit refuses is not counted by those after it: a single network cannot use up an account's tries.
+    What one limit refuses is not counted by those after it: a single network cannot use up an account's tries. A
+    `holder` of something has tries from their network apart: theirs are not those of strangers beside them.
     """
     await _take("address", address)
     for length in (56, 48) if ":" in address else ():
         await _take(f"/{length}", _around(address, length))
-    await _take("network", f"{account} {_network(address)}")
+    await _take("network", f"{holder or account} {_network(address)}")
     await _take("account", account)
 
 
-async def forgive_stranger(account: str, address: str) -> None:
+async def forgive_stranger(account: str, address: str, holder: str = "") -> None:
     """The password was right: what was tried from this network at the account does not count any more."""
-    await _LIMITS["network"].reset(f"{account} {_network(address)}")
+    await _LIMITS["network"].reset(f"{holder or account} {_network(address)}")
 
 
 def failed(workspaces: Iterable[str], email: str, why: str, address: str) -> None:

@@ -15,7 +15,7 @@ from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import Login
 from leadwire.infrastructure import clock, db, email_address, telemetry
 from leadwire.infrastructure.db.statements import named
-from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.errors import Invalid, RateLimited
 
 _BY_EMAIL, _ACCOUNTS, _STILL = named(__file__, "by_email accounts still")
 
@@ -115,26 +115,32 @@ async def change_password(person: Person, present: str, new: str) -> None:
 async def _of_password(logins: Sequence[db.Row], email: str, password: str, browser: Browser) -> db.Row | None:
     """The login of an address that has this password. Raise RateLimited, Unavailable.
 
-    To a login that has not seen the browser it is a stranger's, whatever other login of the address has seen it.
+    To a login that has not seen the browser it is a stranger's, whatever other login of the address has seen it. What
+    is counted, hashed and answered is the same where there is no other: it may be somebody else's.
     """
     mark = keys.digest(browser.mark).hex()
     known = [login for login in logins if mark in login["known_browsers"]]
+    holder = f"{email} {mark}" if known else ""
     if known:
         passwords.KNOWN.check_capacity()
-        await tries.count(holder := f"{email} {mark}")
+        await tries.count(holder)
         for login in known:
             if await passwords.matches(login["password_hash"], password):
                 await tries.forgive(holder)
                 return login
-        if known == logins:
-            return None
     passwords.STRANGERS.check_capacity()
-    await tries.count_stranger(email, browser.address)
-    if not logins:  # it takes as long
+    try:
+        await tries.count_stranger(email, browser.address, holder)
+    except RateLimited:
+        if known:
+            return None
+        raise
+    others = [login for login in logins if login not in known]
+    if not others:  # it takes as long
         await passwords.matches(None, password, passwords.STRANGERS)
-    for login in [login for login in logins if login not in known]:
+    for login in others:
         if await passwords.matches(login["password_hash"], password, passwords.STRANGERS):
-            await tries.forgive_stranger(email, browser.address)
+            await tries.forgive_stranger(email, browser.address, holder)
             return login
     return None
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,18 @@ def test_each_host_of_the_database_is_told_of(sound: dict[str, str]) -> None:
     assert found[about]["says"].endswith(f"{place}:5432: primary")
     _, found = examined(**sound | {"DATABASE_URL": url.replace(place, f"{place},{place}/")})
     assert found[about]["level"] == "error"
+
+
+def test_a_host_that_is_silent_does_not_hide_what_the_primary_tells(sound: dict[str, str]) -> None:
+    """The old primary after a failover, dark or frozen."""
+    place = sound["DATABASE_URL"].partition("host=")[2].partition("&")[0]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        url = sound["DATABASE_URL"].replace(f"={place}", f"=127.0.0.1,{place}").replace("=5432", f"={port},5432")
+        _, found = examined(**sound | {"DATABASE_URL": url})
+    assert found["connection pooler"]["level"] == found["migrations"]["level"] == "ok"
+    assert found["PostgreSQL hosts"]["level"] == "warning"
+    assert found["PostgreSQL hosts"]["says"] == (f"127.0.0.1:{port}: no answer within 5 s; {place}:5432: primary")
 
 
 def test_a_quota_near_its_end_and_an_interrupted_deletion_are_told_of(sound: dict[str, str], servers: Services) -> None:

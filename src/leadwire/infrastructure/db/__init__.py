@@ -93,7 +93,7 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
         DB.config["server_settings"] |= _JOBS
     if indexes_only:
         DB.config["server_settings"] |= _INDEXES_ONLY
-    hosts = Hosts(url)
+    DB.hosts = hosts = Hosts(url)
     DB.pool = await asyncpg.create_pool(  # type: ignore[call-overload]  # its stub knows no `**options`
         **DB.config,
         min_size=0,  # asyncpg opens none behind our back: `Pool` counts them
@@ -114,7 +114,7 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
 async def close_pool() -> None:
     """Close every connection; safe to call when there is no pool."""
     if DB.connections:
-        connections, DB.connections, DB.pool = DB.connections, None, None
+        connections, DB.connections, DB.pool, DB.hosts = DB.connections, None, None, None
         await connections.close()
     if DB.watching:  # until then: what is to be closed may be frozen
         DB.watching.cancel()

@@ -13,6 +13,7 @@ import asyncpg
 from piccolo.engine.postgres import PostgresEngine
 from piccolo.querystring import QueryString
 
+from leadwire.infrastructure.db.hosts import Hosts
 from leadwire.infrastructure.db.pool import Pool
 from leadwire.infrastructure.db.shares import workspace
 
@@ -76,9 +77,10 @@ class Opened:
 
 
 class Engine(PostgresEngine):
-    """Runs every statement on a connection of `connections`, which is set while the pool is open."""
+    """Runs every statement on a connection of `connections`, which is set while the pool is open, as `hosts` is."""
 
     connections: Pool | None = None
+    hosts: Hosts | None = None
     current_transaction: ContextVar[Any]  # an `Opened`, or `other.Other`
     role: Role = "maintenance"
     """This process's."""
@@ -90,6 +92,13 @@ class Engine(PostgresEngine):
 
     async def check_version(self) -> None:
         """Not at import; the command line refuses what is too old."""
+
+    async def get_new_connection(self) -> Any:
+        """Return a connection of the caller's own, to the host that the pool's are to. Raise what connecting raises."""
+        if self.hosts is None:  # Piccolo's own command line
+            return await super().get_new_connection()
+        options = dict(self.config)
+        return await self.hosts.connect(options.pop("dsn"), **options)
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:  # type: ignore[override]

@@ -86,21 +86,10 @@ class Hosts:
 
     async def roles(self) -> dict[str, str]:
         """What each of several hosts is, by its name: `primary`, `standby`, or why it cannot be told."""
-        by_host: dict[str, str] = {}
         if len(self._urls) < 2:
-            return by_host
-        for name, url in self._urls.items():
-            try:
-                connection = await asyncpg.connect(
-                    url, timeout=_HOST_TIMEOUT, target_session_attrs=SessionAttribute.any
-                )
-                by_host[name] = (
-                    "standby" if await connection.fetchval(_IN_RECOVERY, timeout=_HOST_TIMEOUT) else "primary"
-                )
-                await connection.close(timeout=_HOST_TIMEOUT)
-            except _NO_ROLE as error:
-                by_host[name] = _reason(error, _HOST_TIMEOUT)
-        return by_host
+            return {}
+        roles = await asyncio.gather(*map(_role, self._urls.values()))
+        return dict(zip(self._urls, roles, strict=True))
 
 
 async def watch(pool: Pool, hosts: Hosts) -> None:
@@ -135,6 +124,16 @@ def host_urls(url: str) -> dict[str, str]:
         f"{name}:{port}": f"{ours}?{urlencode(query | {'host': name, 'port': port})}"
         for name, port in zip(names, ports, strict=True)
     }
+
+
+async def _role(url: str) -> str:
+    try:
+        connection = await asyncpg.connect(url, timeout=_HOST_TIMEOUT, target_session_attrs=SessionAttribute.any)
+        standby = await connection.fetchval(_IN_RECOVERY, timeout=_HOST_TIMEOUT)
+        await connection.close(timeout=_HOST_TIMEOUT)
+    except _NO_ROLE as error:
+        return _reason(error, _HOST_TIMEOUT)
+    return "standby" if standby else "primary"
 
 
 def _reason(error: BaseException, timeout: float) -> str:

@@ -58,6 +58,7 @@ class _Examination:
         """Return what each check has found by the deadline; the rest is canceled."""
         self._start("egress proxy", sending.proxy(self._settings))
         self._start("mail server", sending.mail(self._settings))
+        self._start("PostgreSQL hosts", postgres.hosts(self._settings.database_url))  # also where none is the primary
         if way_out:
             self._start("egress", egress.check(self._settings, [way_out]))
         servers = self._postgres(lately=way_out == ""), self._redis()

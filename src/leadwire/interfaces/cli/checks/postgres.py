@@ -55,13 +55,24 @@ async def check(settings: Settings) -> list[Finding]:
     return [
         unless(int(about["server_version_num"]) < _OLDEST, "PostgreSQL version", about["server_version"]),
         unless(standby, "PostgreSQL role", "a standby, which only reads" if standby else "primary"),
-        await _hosts(settings.database_url),
         *(unless(about[name] != right, f"PostgreSQL {name}", about[name]) for name, right in _KEPT.items()),
         *(unless(about[name] == "off", f"PostgreSQL {name}", about[name]) for name in _NOT_OFF),
         await _connections(about, settings),
         await _holders(),
         await _standbys(about),
     ]
+
+
+async def hosts(url: str) -> Finding:
+    """Whether each host of the address is a primary or a standby, and one of them the primary."""
+    about = "PostgreSQL hosts"
+    roles = await Hosts(url).roles()
+    if not roles:
+        return Finding(about, "ok", "one")
+    primaries = sum(role == "primary" for role in roles.values())
+    wrong = primaries != 1 or not set(roles.values()) <= {"primary", "standby"}
+    says = "; ".join(f"{name}: {role}" for name, role in roles.items())
+    return unless(wrong, about, says, level="error" if primaries > 1 else "warning")
 
 
 async def tables() -> Finding:
@@ -156,18 +167,6 @@ async def background() -> Finding:
     seconds, waiting = await jobs.unattended(), sum(summary.waiting for summary in await jobs.summaries())
     dead = bool(waiting) and (seconds is None or seconds > jobs.UNATTENDED)
     return unless(dead, "background work", f"{waiting} jobs wait and nobody does them" if dead else "it is being done")
-
-
-async def _hosts(url: str) -> Finding:
-    """Whether each host of the address is a primary or a standby, and one of them the primary."""
-    about = "PostgreSQL hosts"
-    roles = await Hosts(url).roles()
-    if not roles:
-        return Finding(about, "ok", "one")
-    primaries = sum(role == "primary" for role in roles.values())
-    wrong = primaries != 1 or not set(roles.values()) <= {"primary", "standby"}
-    says = "; ".join(f"{name}: {role}" for name, role in roles.items())
-    return unless(wrong, about, says, level="error" if primaries > 1 else "warning")
 
 
 async def _connections(about: Mapping[str, str], settings: Settings) -> Finding:

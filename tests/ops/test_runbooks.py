@@ -42,6 +42,12 @@ def test_the_page_on_call_names_each_by_whether_somebody_is_called():
         assert sorted(re.findall(r"^- \[(\w+)\]\(runbooks/", text, re.MULTILINE)) == sorted(names)
 
 
+def test_psql_asks_the_host_that_takes_changes_as_leadwire_does():
+    """Alone it takes the first that answers: an old primary, or a standby."""
+    lines = BOOKS[0].parents[1].joinpath("on-call.md").read_text().splitlines()
+    assert "export PGTARGETSESSIONATTRS=read-write PGCONNECT_TIMEOUT=5" in lines
+
+
 def test_each_has_all_its_parts():
     names = {f"# {alert.name}" for alert in ALERTS}
     for book in BOOKS:

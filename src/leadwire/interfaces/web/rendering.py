@@ -65,6 +65,7 @@ def environment() -> jinja2.Environment:
     """The one environment, with the filters and functions that every template may use."""
     jinja = jinja2.Environment(
         loader=jinja2.ChoiceLoader(LOADERS),
+        auto_reload=False,  # what an upgrade puts there is for the screens of another version
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -72,8 +73,7 @@ def environment() -> jinja2.Environment:
     )
     jinja.globals |= {"KINDS": tuple(samples.bodies()), "GROUPS": samples.GROUPS, "TERMS": TERMS}
     jinja.globals |= {"LANGUAGES": LANGUAGES, "asset": assets.address, "mail_enabled": mail_reads.enabled}
-    jinja.globals["LEAD_TEXTS"] = lead_form.TEXT_FIELDS
-    jinja.globals["egress_addresses"] = lambda: settings.get().egress_addresses
+    jinja.globals |= {"LEAD_TEXTS": lead_form.TEXT_FIELDS, "egress_addresses": lambda: settings.get().egress_addresses}
     jinja.globals |= {value.__name__: value for value in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, due, waits, lasting, brief, linked, pretty, count, percent, host, charts.ms, charts.short)
     others = (samples.briefly, user_agents.browser_name, faces.face, faces.nickname, explain.meaning, datetime.strftime)

@@ -71,6 +71,13 @@ def test_systemd_starts_a_process_again_however_often_it_has_failed(unit: Path) 
     assert lines.index("StartLimitIntervalSec=0") < lines.index("[Service]")
 
 
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if "@" in unit.name], ids=lambda unit: unit.stem)
+def test_a_process_can_tell_when_it_was_started(unit: Path) -> None:
+    """Its metrics `process_*`, which alerts and plots ask for, take /proc/stat: without it there is none of them."""
+    assert "process_start_time_seconds" in (ROOT / "ops" / "prometheus" / "rules.yml").read_text()
+    assert "ProcSubset=pid" not in unit.read_text()
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_systemd_understands_a_unit_and_finds_it_hardened(unit: Path, tmp_path: Path) -> None:

@@ -40,6 +40,14 @@ async def test_what_callers_make_up_is_no_label(client):
     assert len(found) == 1
 
 
+async def test_health_probes_are_no_requests(client):
+    """They are answered when nobody else is, or fail when nobody else asks."""
+    before = counted()
+    for path in ("/health/live", "/health/ready"):
+        assert (await client.get(path)).status_code == 200
+    assert await more(before) == {}
+
+
 async def test_the_time_to_the_answer_is_kept_for_each_route(client):
     await client.get("/v1/conversations")
     (family,) = middleware.SECONDS.collect()

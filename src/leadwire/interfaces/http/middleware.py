@@ -18,16 +18,19 @@ from leadwire.infrastructure.telemetry.metrics import counter, histogram
 from leadwire.infrastructure.telemetry.tracing import Span
 from leadwire.interfaces.http import client_network
 
-REQUESTS: Final = counter("http_requests", "HTTP requests answered.", "method", "route", "status")
+REQUESTS: Final = counter(
+    "http_requests", "HTTP requests answered, without health probes.", "method", "route", "status"
+)
 SECONDS: Final = histogram(
     "http_request_duration_seconds",
-    "Time until the response begins, without what a fetch waits for a delivery.",
+    "Time until the response begins, without what a fetch waits for a delivery; without health probes.",
     "method",
     "route",
     bounds=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _REFUSED: Final = frozenset((401, 403, 429))
+_PROBES: Final = "/health/"
 _READS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 ADDED: Final = "leadwire.added_headers"
 WAITED: Final = "leadwire.waited"
@@ -113,10 +116,15 @@ def _ids(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:
 
 
 def _record(scope: Any, status: int, seconds: float) -> None:
-    """Count the request, and log it if it changed something, failed, or was refused for who asked."""
-    count, times = _cells_of(scope["method"], scope.get("path_template") or "unmatched", status)
-    count.inc()
-    times.observe(seconds)
+    """Count the request, and log it if it changed something, failed, or was refused for who asked.
+
+    Nobody is served by a probe: those of quiet hours would hide what fails, and be what fails while we are not ready.
+    """
+    route = scope.get("path_template") or "unmatched"
+    if not route.startswith(_PROBES):
+        count, times = _cells_of(scope["method"], route, status)
+        count.inc()
+        times.observe(seconds)
     notable = status >= 500 or status in _REFUSED or (status < 400 and scope["method"] not in _READS)
     level = logging.INFO if notable else logging.DEBUG
     if telemetry.enabled(level):

@@ -8,6 +8,7 @@ from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
+from leadwire.interfaces.http.middleware import count_denied
 from leadwire_development import pages
 from tests import asgi
 
@@ -35,7 +36,7 @@ async def on_socket(app, port=0, leave=lambda: None, limits=None, leaving=lambda
     port = listening.getsockname()[1]
     stop = asyncio.Event()
     serving = asyncio.create_task(
-        serve_until(stop, app, listening, limits=limits or Settings(), grace=5, leaving=leaving)
+        serve_until(stop, app, listening, limits=limits or Settings(), grace=5, leaving=leaving, denied=count_denied)
     )
     try:
         yield f"http://127.0.0.1:{port}"

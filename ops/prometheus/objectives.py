@@ -21,6 +21,8 @@ class Objective(NamedTuple):
     every: str
 
 
+# Each is a 503 before there is a request. An address that has too many connections is refused for what it does.
+_REFUSED: Final = 'rate(leadwire_connections_refused_total{{limit="process"}}[{w}])'
 _DISPATCHED: Final = "sum(rate(leadwire_dispatch_delay_seconds_count[{w}]))"
 
 OBJECTIVES: Final = (
@@ -29,8 +31,8 @@ OBJECTIVES: Final = (
         "ApiErrors",
         0.999,
         "99.9 % of requests are answered without a 5xx",
-        'sum(rate(leadwire_http_requests_total{{status=~"5.."}}[{w}]))',
-        "sum(rate(leadwire_http_requests_total[{w}]))",
+        f'sum(rate(leadwire_http_requests_total{{{{status=~"5.."}}}}[{{w}}]) or {_REFUSED})',
+        f"sum(rate(leadwire_http_requests_total[{{w}}]) or {_REFUSED})",
     ),
     Objective(
         "late_dispatches",

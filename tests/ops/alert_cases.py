@@ -173,7 +173,11 @@ CASES = {
             'leadwire_http_requests_total{status="503"}': "0+2x70",
         },
         "65m",
-        {'leadwire_http_requests_total{status="404"}': "0+90x70", 'leadwire_http_requests_total{status="503"}': "0x70"},
+        {
+            'leadwire_http_requests_total{status="404"}': "0+90x70",
+            'leadwire_http_requests_total{status="503"}': "0x70",
+            'leadwire_connections_refused_total{limit="address"}': "0+2x70",
+        },
     ),
     "LateDispatches": (
         {

@@ -92,6 +92,14 @@ def test_a_few_errors_at_night_wake_nobody(promtool, tmp_path):
     check(promtool, tmp_path, [asked(tmp_path, "ApiErrors", series, "65m", 0)])
 
 
+def test_connections_that_are_refused_because_a_process_is_full_are_errors(promtool, tmp_path):
+    series = {
+        'leadwire_http_requests_total{status="200"}': "0+100x70",
+        'leadwire_connections_refused_total{limit="process"}': "0+2x70",
+    }
+    check(promtool, tmp_path, [asked(tmp_path, "ApiErrors", series, "65m", len(PAGES))])
+
+
 def test_an_alert_that_is_over_is_over_within_minutes(promtool, tmp_path):
     """The hour is still bad, the last five minutes are not."""
     series = {

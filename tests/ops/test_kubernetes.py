@@ -85,8 +85,11 @@ def test_every_pod_runs_a_command_of_ours_confined_and_with_time_to_finish() -> 
             assert pod["terminationGracePeriodSeconds"] > 2 * Settings().delivery_timeout
         if container["name"] != "migrate":
             ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-            for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-                assert container[probe]["httpGet"]["port"] in ports
+            assert container["readinessProbe"]["httpGet"]["port"] in ports
+            # Only what a restart mends ends a pod: neither a server that is away nor a port that is full.
+            for probe in ("startupProbe", "livenessProbe"):
+                asked = {name: container[probe]["httpGet"][name] for name in ("path", "port")}
+                assert asked == {"path": "/health/live", "port": "telemetry"}
             assert ports.get("http", 8000) == parsed("serve").params["port"]
             image = (DEPLOY / "Containerfile").read_text()
             assert f"LEADWIRE_TELEMETRY_PORT={ports['telemetry']}" in image

@@ -17,6 +17,7 @@ from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
+from leadwire.interfaces.http.middleware import count_denied
 from leadwire.processes import runtime
 
 _LEAVING: Final = 5  # seconds after SIGTERM behind a proxy: until its checks have seen that this process is not ready
@@ -32,7 +33,7 @@ async def serve(settings: Settings, listening: socket.socket, more: Sequence[HTT
         over = asyncio.Event()
         seconds = _LEAVING if settings.trusted_proxies else 0
         beside = [asyncio.create_task(work) for work in (pubsub.hub.listen(), _leave(stop, seconds, over))]
-        await serve_until(over, app, listening, limits=settings, grace=_DRAIN, leaving=stop.is_set)
+        await serve_until(over, app, listening, limits=settings, grace=_DRAIN, leaving=stop.is_set, denied=count_denied)
         for task in beside:
             task.cancel()
         await tries.write()

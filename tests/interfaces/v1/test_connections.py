@@ -12,6 +12,7 @@ from leadwire.infrastructure.errors import Problem
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import health
+from tests import catalog
 from tests.serving import on_socket
 from tests.waiting import eventually
 
@@ -268,7 +269,9 @@ async def test_one_address_has_a_bounded_number_of_connections(app):
                 reader, writer = await stack.enter_async_context(connection(port, source))
                 writer.write(GET + b"\r\n")
                 assert await reader.readuntil(b"ok")
+            before = catalog.value("leadwire_connections_refused_total", limit="address")
             refused(await exchange(port), 503, "unavailable")
+            assert catalog.value("leadwire_connections_refused_total", limit="address") == before + 1
             assert (await exchange(port, get, source="127.0.0.2")).startswith(b"HTTP/1.1 200 ")
             assert (await exchange(port, get, source="127.0.0.3")).startswith(b"HTTP/1.1 200 ")
         assert await eventually(lambda: _served(port, get))
@@ -282,7 +285,9 @@ async def test_all_together_have_a_bounded_number_of_connections(app):
                 reader, writer = await stack.enter_async_context(connection(port, f"127.0.1.{number}"))
                 writer.write(GET + b"\r\n")
                 assert await reader.readuntil(b"ok")
+            before = catalog.value("leadwire_connections_refused_total", limit="process")
             refused(await exchange(port, source="127.0.0.2"), 503, "unavailable")
+            assert catalog.value("leadwire_connections_refused_total", limit="process") == before + 1
         assert await eventually(lambda: _served(port, get))
 
 

@@ -34,15 +34,17 @@ async def serve_until(
     limits: Settings | None = None,
     grace: int = 1,
     leaving: Callable[[], bool] = lambda: False,
+    denied: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve an ASGI application on a bound socket until `stop` is set, then finish requests for `grace` seconds.
 
     `limits` are the settings that say what callers may hold of it; without them there is no limit. While `leaving`,
-    each answer closes its connection, so that a proxy sends nothing on one that is about to end.
+    each answer closes its connection, so that a proxy sends nothing on one that is about to end. `denied` is told of
+    each connection that is one too many, of the `process` or of its `address`.
     """
     config = uvicorn.Config(
         app,
-        http=http_protocol(limits, leaving) if limits else "httptools",
+        http=http_protocol(limits, leaving, denied) if limits else "httptools",
         ws="none",
         log_config=None,
         access_log=False,

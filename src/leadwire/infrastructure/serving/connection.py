@@ -45,11 +45,11 @@ _CLOSING: Final = {
 }
 
 
-def http_protocol(limits: Settings, leaving: Callable[[], bool]) -> type["HttpProtocol"]:
+def http_protocol(limits: Settings, leaving: Callable[[], bool], denied: Callable[[str], None]) -> type["HttpProtocol"]:
     """The protocol class for one server: its connections are counted together. While `leaving`, each answer closes."""
 
     class Limited(HttpProtocol):
-        registry = _Registry(limits, leaving)
+        registry = _Registry(limits, leaving, denied)
 
     return Limited
 
@@ -57,8 +57,8 @@ def http_protocol(limits: Settings, leaving: Callable[[], bool]) -> type["HttpPr
 class _Registry:
     """The connections of one server."""
 
-    def __init__(self, limits: Settings, leaving: Callable[[], bool] = lambda: False) -> None:
-        self.limits, self.leaving = limits, leaving
+    def __init__(self, limits: Settings, leaving: Callable[[], bool], denied: Callable[[str], None]) -> None:
+        self.limits, self.leaving, self.denied = limits, leaving, denied
         self._open: set[HttpProtocol] = set()
         self._by_address: Counter[str] = Counter()
         self._every = min(1.0, limits.request_timeout / 4)  # seconds
@@ -66,9 +66,10 @@ class _Registry:
 
     def admit(self, connection: "HttpProtocol") -> bool:
         """Return whether one more is allowed, and count it."""
-        if len(self._open) >= self.limits.max_connections:
-            return False
-        if connection.address and self._by_address[connection.address] >= self.limits.max_connections_per_address:
+        full = len(self._open) >= self.limits.max_connections
+        many = self._by_address[connection.address] >= self.limits.max_connections_per_address
+        if full or (many and connection.address):
+            self.denied("process" if full else "address")
             return False
         if not self._scheduled:
             self._scheduled = True
@@ -98,7 +99,7 @@ class _Registry:
 class HttpProtocol(HttpToolsProtocol):
     """uvicorn's, within limits. What exceeds them is answered 400, 408, 414, 431 or 503, if it can be, and closed."""
 
-    registry = _Registry(Settings())
+    registry: _Registry
     answer: RequestResponseCycle
     head: bytes | None
     """Of the answer: None before it is written, empty once it is sent."""

@@ -21,6 +21,12 @@ from leadwire.interfaces.http import client_network
 REQUESTS: Final = counter(
     "http_requests", "HTTP requests answered, without health probes.", "method", "route", "status"
 )
+DENIED: Final = counter(
+    "connections_refused",
+    "Connections refused by a limit. limit process: of all together. limit address: of those from one address.",
+    "limit",
+    values=("process", "address"),
+)
 SECONDS: Final = histogram(
     "http_request_duration_seconds",
     "Time until the response begins, without what a fetch waits for a delivery; without health probes.",
@@ -93,6 +99,11 @@ class RequestMiddleware:
         finally:
             if span:
                 span.end()
+
+
+def count_denied(limit: str) -> None:
+    """Count a connection that was answered 503 before it had a request: `process` or `address`."""
+    DENIED.labels(limit).inc()
 
 
 def set_workspace(workspace: str, by: str = actor.VISITOR) -> None:

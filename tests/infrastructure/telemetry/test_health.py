@@ -122,6 +122,25 @@ async def test_probes_of_something_that_hangs_do_not_pile_up(database, monkeypat
     assert len(asked) == 2
 
 
+@pytest.mark.parametrize(("before", "after"), [("away", None), (None, "away")])
+async def test_what_a_check_says_too_late_is_no_answer_to_a_later_probe(database, monkeypatch, before, after):
+    """It may be hours old."""
+    monkeypatch.setattr(health, "_LIMIT", 0.01)
+    says, answered = [before, after], asyncio.Event()
+
+    async def check():
+        said = says.pop(0)
+        await answered.wait()
+        return said
+
+    of = Health(needs_redis=False, checks={"disk": check})
+    assert (await of.report()).checks["disk"] == "no answer within 0.01 s"
+    answered.set()
+    await asyncio.wait([*of._running.values()])
+    monkeypatch.setattr(health, "_LIMIT", 60.0)
+    assert (await of.report()).checks["disk"] == (after or "ok")
+
+
 async def test_every_process_says_what_it_is(probe):
     status, text = await probe(Health(needs_redis=False), "/metrics")
     assert status == 200

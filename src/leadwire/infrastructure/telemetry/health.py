@@ -7,6 +7,7 @@ until their limit. The port keeps metrics off the public one, and a process with
 """
 
 import asyncio
+import functools
 import ipaddress
 import platform
 import socket
@@ -96,12 +97,18 @@ class Health:
         running = self._running.get(name)
         if running is None:
             running = self._running[name] = asyncio.ensure_future(self._checks[name]())
+            running.add_done_callback(functools.partial(self._ended, name))
         done, _ = await asyncio.wait([running], timeout=_LIMIT)
         if not done:
             return f"no answer within {_LIMIT:g} s"
-        self._running.pop(name, None)
         error = running.exception()
         return type(error).__name__ if error else running.result()
+
+    def _ended(self, name: str, running: "asyncio.Future[str | None]") -> None:
+        """What it says is of its own time: a later probe asks anew."""
+        del self._running[name]
+        if not running.cancelled():
+            running.exception()  # nobody may be there any more to look at it
 
 
 async def _database() -> str | None:

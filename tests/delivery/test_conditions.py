@@ -1,6 +1,7 @@
 """What the observer finds wrong, since when, and what the page System makes of it."""
 
 import asyncio
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,10 +23,14 @@ WAIT = max(one.wait for one in CONDITIONS)
 
 @pytest.fixture
 def later(monkeypatch):
-    """Moves this machine's clock."""
+    """Moves the clock of Redis."""
     passed = [0.0]
-    true = conditions.time.time
-    monkeypatch.setattr(conditions.time, "time", lambda: true() + passed[0])
+    true = redis_pool.time
+
+    async def moved(client):
+        return await true(client) + passed[0]
+
+    monkeypatch.setattr(redis_pool, "time", moved)
 
     def move(seconds: float) -> None:
         passed[0] += seconds
@@ -93,11 +98,39 @@ async def test_what_nobody_looks_at_is_not_known_and_unknown_conditions_are_left
     await conditions.note(redis)
     assert await conditions.firing(redis) == []
     stranger = conditions.Held("OfALaterVersion", "later", "", 1.0, 0.0)
-    noted = Noted(conditions.time.time(), [stranger])
+    noted = Noted(await redis_pool.time(redis), [stranger])
     await redis.set(conditions._KEY, conditions.msgspec.json.encode(noted))
     assert await conditions.firing(redis) == []
     later(31)
     assert await conditions.firing(redis) is None
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_a_relay_that_is_cut_off_notes_nothing_while_another_has_the_lease(redis, later):
+    """What holds would begin anew, and no page would come."""
+    first, second = (Observer(redis, settings.get()) for _ in range(2))
+    assert await first._has_lease()
+    reach.FAILING.show_all({("unreached",): 0.75})
+    await conditions.note(redis)
+    later(61)
+    await second._failed(OSError("cut off"))
+    reach.FAILING.show_all({("unreached",): 0.75})  # here both have the same gauges
+    await conditions.note(redis)
+    assert [one.name for one in await conditions.firing(redis)] == ["NothingDelivered"]
+    await redis.delete(observer._KEY)
+    await second._failed(OSError("cut off"))
+    later(61)
+    await second._failed(OSError("cut off"))
+    assert [one.name for one in await conditions.firing(redis)] == ["DatabaseDown"]
+
+
+@pytest.mark.usefixtures("quiet")
+async def test_the_clock_of_a_machine_does_not_matter(redis, monkeypatch):
+    """An observer, and who shows the page, have one each."""
+    await conditions.note(redis)
+    true = time.time
+    monkeypatch.setattr(time, "time", lambda: true() + 3600)
+    assert await conditions.firing(redis) == []
 
 
 @pytest.mark.usefixtures("quiet")

@@ -1,11 +1,11 @@
 """The conditions that need somebody, told by the gauges that the observer shows: `ops.prometheus` makes alerts of them,
 and the page System shows those that hold. What takes counters of many processes to tell is an alert only.
 
-The observer keeps in Redis which conditions hold, and since when; another that takes over goes on with that.
+The observer keeps in Redis which conditions hold, and since when, by the clock of Redis; another that takes over goes
+on with that.
 """
 
 import re
-import time
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from redis.asyncio import Redis
 
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, redis_pool
 from leadwire.infrastructure.telemetry.metrics import GAUGES, PREFIX
 
 Severity = Literal["page", "ticket"]
@@ -109,7 +109,7 @@ async def note(redis: Redis) -> None:
     """Keep which conditions hold now. Raise what Redis raises."""
     before = await _noted(redis)
     since = {(held.name, held.gauge, held.label): held.since for held in before.held} if before else {}
-    now = time.time()
+    now = await redis_pool.time(redis)
     held = [
         Held(condition.name, condition.gauge, label, value, since.get((condition.name, condition.gauge, label), now))
         for condition in CONDITIONS
@@ -121,8 +121,7 @@ async def note(redis: Redis) -> None:
 async def firing(redis: Redis) -> list[Firing] | None:
     """Return what has held for long enough, pages first; None when no observer looks. Raise what Redis raises."""
     noted = await _noted(redis)
-    now = time.time()
-    if noted is None or now - noted.at > _FRESH:
+    if noted is None or (now := await redis_pool.time(redis)) - noted.at > _FRESH:
         return None
     # A relay of another version may have others.
     conditions = {(condition.name, condition.gauge): condition for condition in CONDITIONS}

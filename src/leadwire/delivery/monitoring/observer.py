@@ -97,8 +97,9 @@ class Observer:
             gauges.DATABASE_UP.show(1)
         metrics.FAILED.labels("observe").inc()
         telemetry.warn("observer.failed", error=error)
-        async with _patient():
-            await conditions.note(self._redis)
+        async with _patient():  # another that has the lease may see what this one does not
+            if await self._redis.get(_KEY) in {None, self._name.encode()}:
+                await conditions.note(self._redis)
 
     async def update(self) -> None:
         """Set every gauge, or clear them when another process has the lease.

@@ -193,6 +193,16 @@ def test_the_configuration_can_be_read() -> None:
     settings.read(dict(line.split("=", 1) for line in lines if line and not line.startswith("#")))
 
 
+def test_the_environment_is_the_same_for_systemd_docker_and_a_shell() -> None:
+    """Docker keeps quotes, and a shell needs them around some characters."""
+    file = DEPLOY / "systemd" / "leadwire.env"
+    lines = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+    shell = ["bash", "-ec", f"set -a; . {file}; env"]
+    told = subprocess.run(shell, env={}, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert set(lines) <= set(told.stdout.splitlines())
+
+
 def test_every_way_to_run_it_names_the_public_address_and_the_proxies() -> None:
     """Else all callers share one address: a few wrong sign-ins lock everybody out."""
     told = compose()

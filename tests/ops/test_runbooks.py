@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from ops.prometheus.rules import ALERTS, runbook
 
 from leadwire.__main__ import main
@@ -46,6 +47,20 @@ def test_psql_asks_the_host_that_takes_changes_as_leadwire_does():
     """Alone it takes the first that answers: an old primary, or a standby."""
     lines = BOOKS[0].parents[1].joinpath("on-call.md").read_text().splitlines()
     assert "export PGTARGETSESSIONATTRS=read-write PGCONNECT_TIMEOUT=5" in lines
+
+
+def test_the_ways_into_a_process_are_those_of_ops_deploy():
+    deploy, text = ROOT / "ops" / "deploy", BOOKS[0].parents[1].joinpath("on-call.md").read_text()
+    (block,) = re.findall(r"```sh\n(systemd-run .+?)```", text, re.DOTALL)
+    systemd, compose, kubernetes = map(shlex.split, block.splitlines())
+    unit = (deploy / "systemd" / "leadwire-relay@.service").read_text()
+    assert systemd[systemd.index("-p") + 1] in unit.splitlines()
+    path = systemd[systemd.index("-E") + 1].removeprefix("PATH=").partition(":")[0]
+    assert f"ExecStart={path}/leadwire " in unit
+    services = yaml.safe_load((ROOT / compose[compose.index("-f") + 1]).read_text())["services"]
+    assert compose[compose.index("exec") + 1] in services
+    name = kubernetes[3].removeprefix("deployment/")
+    assert f"metadata: {{name: {name}," in (deploy / "kubernetes" / "base" / "relay.yaml").read_text()
 
 
 def test_each_has_all_its_parts():

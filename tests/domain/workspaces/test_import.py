@@ -17,6 +17,7 @@ from leadwire.domain.accounts.domains import changes as domain_changes
 from leadwire.domain.accounts.domains import reads as domains
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.visitors import runtime
+from leadwire.domain.mail import changes as mail
 from leadwire.domain.privacy import erasure
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -52,6 +53,7 @@ async def exported(workspace, wire, receiver, tmp_path, monkeypatch):
         )  # fmt: skip
     await wire.turn()
     await make.somebody(workspace, bot)  # whose events are still to be sent
+    await mail.suppress(workspace, "gone@example.org", "550 5.1.1 unknown")
     await export.write(workspace, path := tmp_path / "export.ndjson")
     await changes.delete(workspace)
     return path
@@ -72,7 +74,7 @@ async def test_it_has_the_same_rows(exported, workspace, tmp_path):
     assert (imported, rows) == (workspace, Counter(line["kind"] for line in read(exported)))
     await export.write(workspace, again := tmp_path / "again.ndjson")
     assert ids(again) == ids(exported)
-    for kind in ("user", "bot", "bot_version", "faq_entry", "lead", "consent", "conversation"):
+    for kind in ("user", "bot", "bot_version", "faq_entry", "lead", "consent", "conversation", "mail_suppression"):
         before, after = ([line for line in read(path) if line["kind"] == kind] for path in (exported, again))
         assert after == before != [], kind
     before, after = ([line["data"] for line in read(path) if line["kind"] == "event"] for path in (exported, again))

@@ -35,7 +35,9 @@ class Mail(Table, db=DB, tablename="mail"):
 class MailSuppression(Table, db=DB, tablename="mail_suppression"):
     """An address that mail was refused for."""
 
-    declared = Declared(person="address = ANY(:addresses)", listed="mails", order="address")
+    declared = Declared(
+        line="mail_suppression", key="address", person="address = ANY(:addresses)", listed="mails", order="address"
+    )
     workspace_id = Text(primary_key=True)  # with address
     address = Text()
     reason = Text()  # what the mail server said

@@ -5,7 +5,7 @@ import pytest
 
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.jobs import Offer, queue
-from leadwire.infrastructure.jobs.queue import Ended, Room
+from leadwire.infrastructure.jobs.queue import Ahead, Ended, Room
 from tests.plans.explained import nodes, pages, plans_of, vacuum
 
 ALWAYS = clock.from_unix(0)
@@ -35,6 +35,19 @@ async def test_a_claim_costs_the_same_however_much_waits(database, waiting):
     assert {node["Node Type"] for node in nodes(plan)}.isdisjoint({"Seq Scan"})
     assert max(node["Actual Rows"] for node in nodes(plan)) <= 600
     assert pages([plan]) < 500
+
+
+@pytest.mark.parametrize("waiting", [2_000, 50_000])
+async def test_a_look_for_what_lies_too_far_ahead_costs_the_same_however_much_waits(database, waiting):
+    await db.rows(_MANY, waiting)
+    await db.rows("UPDATE job SET due_at = now() + interval '1 day'")
+    await db.rows(_MANY.replace("'test'", "'other'"), waiting)
+    await vacuum("job")
+    (plan,) = await plans_of(lambda: queue.bring_forward([Ahead("test", None, 300.0), Ahead("other", 300.0, 300.0)]))
+    assert {node["Node Type"] for node in nodes(plan)}.isdisjoint({"Seq Scan"})
+    assert max(node["Actual Rows"] for node in nodes(plan)) <= 600
+    assert pages([plan]) < 2_500  # each row that is looked at, once more by its place
+    assert await db.value("SELECT count(*) FROM job WHERE due_at > now()") == waiting
 
 
 async def test_an_old_snapshot_costs_little(database, servers):

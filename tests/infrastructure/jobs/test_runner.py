@@ -437,6 +437,21 @@ async def test_suspended_workspaces_rest(db_clock):
     assert work.done == ["b", "a"]
 
 
+async def test_a_job_that_has_failed_is_not_late_while_its_workspace_is_suspended(db_clock):
+    async def suspended(workspaces: Collection[str]) -> Collection[str]:
+        return workspaces
+
+    work = Work()
+    await add("a")
+    await db.rows("UPDATE job SET tries = 1, error = 'no answer', since = since - interval '1 hour'")
+    assert [round(one.oldest_seconds) for one in await reads.summaries()] == [3600]
+    await work.runner(suspended).run_all()
+    assert [(one.oldest_seconds, one.failing) for one in await reads.summaries()] == [(0.0, 0)]
+    await db_clock.forward(301)
+    await work.runner().run_all()
+    assert work.done == ["a"]
+
+
 async def test_a_call_that_hangs_is_ended():
     async def hang(_: Sequence[Claimed]) -> None:
         await asyncio.Event().wait()

@@ -139,6 +139,11 @@ async def put_off(kind: str, keys: Sequence[str], owner: str, pause: float) -> N
     """Give back jobs that were claimed and not begun."""
 
 
+@query()
+async def rest(kind: str, keys: Sequence[str], owner: str, pause: float) -> None:
+    """Give back jobs of suspended workspaces, which begin anew when these are resumed."""
+
+
 async def keep(jobs: Sequence[tuple[str, str]], owner: str) -> None:
     """Let nobody else take jobs (kind and key) that are under way."""
     await _KEEP.rows(**lists("kinds keys", jobs), owner=owner, lease=LEASE)

@@ -136,6 +136,13 @@ UPDATE job SET owner = NULL, due_at = now() + :pause * interval '1 second', agai
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM job
     WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = :owner FOR UPDATE SKIP LOCKED))
 
+-- rest
+-- Nobody has to look why it is not done: it is neither late nor failing until its workspace is resumed.
+UPDATE job SET owner = NULL, due_at = now() + :pause * interval '1 second', again = false,
+    since = now() + :pause * interval '1 second', tries = 0, error = NULL
+WHERE ctid = ANY(ARRAY(SELECT ctid FROM job
+    WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = :owner FOR UPDATE SKIP LOCKED))
+
 -- remove
 DELETE FROM job WHERE kind = :kind AND key = :key
 

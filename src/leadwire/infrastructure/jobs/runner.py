@@ -112,7 +112,7 @@ class Runner:
             awake = [job for job in left if job.workspace not in resting]
             if len(awake) < len(left):
                 off = [job.key for job in left if job.workspace in resting]
-                await queue.put_off(name, off, self._owner, _RESTING_PAUSE)
+                await queue.rest(name, off, self._owner, _RESTING_PAUSE)
             others = [job for job in awake if not job.died]
             for first in range(0, len(others), kind.batch):
                 self._start(kind, others[first : first + kind.batch])

@@ -146,6 +146,15 @@ def test_a_new_name_goes_wherever_the_old_one_was():
         editing.change(read(COMMENTED), "hello", {"named": "bye"})
 
 
+def test_a_field_that_is_named_in_another_script_is_refused_and_shares_no_field():
+    draft, second = editing.add(read(COMMENTED), "ask")
+    for name in ("予算", "役職", "Бюджет", "القطاع", "予算 A", "!?"):
+        with pytest.raises(Invalid, match="letters from A to Z"):
+            changed(second, save_to_own=name)(draft)
+    for name, field in (("Größe", "grosse"), ("Prénom", "prenom"), ("2nd choice!", "x_2nd_choice")):
+        assert editing.step(changed(second, save_to_own=name)(draft), second)["save_to"] == f"custom_fields.{field}"
+
+
 def test_a_new_name_goes_into_the_texts_of_the_whole_flow():
     text = COMMENTED.replace("[[nodes]]", 'handoff_text = "A colleague comes, {{hello|you}}."\n\n[[nodes]]', 1)
     parse(text)

@@ -10,8 +10,11 @@ from leadwire.domain.bots.builder import fields
 from leadwire.domain.bots.builder.fields import Step
 from leadwire.domain.bots.flow.expressions import ORDERS
 from leadwire.domain.bots.flow.nodes import KINDS, QUESTIONS
+from leadwire.domain.search import documents
+from leadwire.infrastructure.errors import Invalid
 
 _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
+_OTHER_LETTER: Final = re.compile(r"[^\W_a-z0-9]")
 _SAME_INPUT: Final = ("email", "phone")
 _NUMBERS: Final = ("score",)
 _FILLED: Final = ("handoff_text",)  # of the flow's own texts, what can have the variables of questions
@@ -35,8 +38,12 @@ def slug(text: str, mark: str = "-") -> str:
 
 
 def with_own_field(values: Mapping[str, str]) -> Mapping[str, str]:
-    """With a custom field that is named in words."""
-    own = values.get("save_to_own", "").strip()
+    """With a custom field that is named in words. Raise Invalid where its name would lose letters: other names would
+    lose the same, and one field would have the answers of several questions.
+    """
+    own = documents.plain(values.get("save_to_own", "").strip())
+    if own and (_OTHER_LETTER.search(own) or not _NO_LETTER.sub("", own)):
+        raise Invalid("Name the field with letters from A to Z and digits, such as team size.")
     return {**values, "save_to": f"custom_fields.{slug(own, '_')}"} if own else values
 
 

@@ -8,7 +8,9 @@ import re
 
 import pytest
 
+from leadwire.delivery import streams
 from leadwire.delivery.monitoring import gauges, holders, observer, status
+from leadwire.delivery.monitoring.conditions import CONDITIONS
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.workspaces import changes as workspaces
@@ -29,7 +31,7 @@ def shown(gauge):
 
 @pytest.fixture
 def look(redis):
-    return lambda: gauges.update(redis, settings.get().stream_shards)
+    return lambda: gauges.update(redis, settings.get().stream_shards, settings.get().lease)
 
 
 async def test_an_event_is_seen_at_every_place_it_comes_to(wire, workspace, bot, receiver, look):
@@ -68,6 +70,22 @@ async def test_a_worker_that_is_silent_is_told_apart(wire, redis, workspace, mon
     assert await workers() == [[wire.consumer], []]
     monkeypatch.setattr(status, "ALIVE", 0.0)
     assert await workers() == [[], [wire.consumer]]
+
+
+async def test_a_worker_that_died_is_no_condition_before_its_lease_has_ended(redis, workspace, monkeypatch):
+    """LEADWIRE_LEASE may be longer than the time after which somebody is called."""
+    true = streams.states
+
+    async def silent(*given):
+        return [state._replace(held=280.0) for state in await true(*given)]
+
+    monkeypatch.setattr(streams, "states", silent)
+    overdue = {}
+    for lease in (60, 240):
+        await gauges.update(redis, 1, lease)
+        (condition,) = [one for one in CONDITIONS if one.name == "EntriesHeld"]
+        overdue[lease] = condition.values()
+    assert overdue == {60: {"": 220.0}, 240: {}}
 
 
 async def test_how_long_a_transaction_that_has_recorded_an_event_is_open(workspace, bot, look):

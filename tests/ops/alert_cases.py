@@ -32,9 +32,9 @@ CASES = {
         {'leadwire_endpoints_failing_ratio{cause="unreached"}': "0.34x20"},
     ),
     "EntriesHeld": (
-        {'leadwire_stream_pending_idle_seconds{shard="3"}': "0+60x20"},
+        {'leadwire_stream_pending_overdue_seconds{shard="3"}': "0+60x20"},
         "6m",
-        {'leadwire_stream_pending_idle_seconds{shard="3"}': "90x20"},
+        {'leadwire_stream_pending_overdue_seconds{shard="3"}': "90x20"},
     ),
     "WorkersBehind": (
         {'leadwire_stream_oldest_seconds{shard="3"}': "0+60x20"},

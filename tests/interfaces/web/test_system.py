@@ -119,10 +119,10 @@ async def test_what_is_firing_comes_first(operator, redis):
     page = await operator.open("/system")
     assert "No relay looks how delivery is doing." in page
     assert page.index("NothingKnown") < page.index("Not queued yet")
-    held = conditions.Held("EntriesHeld", "stream_pending_idle_seconds", "", 200.0, 1.0)
+    held = conditions.Held("EntriesHeld", "stream_pending_overdue_seconds", "", 200.0, 1.0)
     await redis.set(conditions._KEY, msgspec.json.encode(conditions.Noted(time.time(), [held])))
     page = await operator.open("/system")
-    assert "has held an entry for 3 min" in page
+    assert "no other has taken it over 3 min after its lease" in page
     assert "NothingKnown" not in page
     assert 'href="/docs/entries-held"' in page
 

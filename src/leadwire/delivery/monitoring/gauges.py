@@ -45,6 +45,9 @@ OLDEST: Final = LookedUp("stream_oldest_seconds", "Age of the oldest entry that 
 IDLE: Final = LookedUp(
     "stream_pending_idle_seconds", "Longest time a worker that is silent has held an entry.", "shard"
 )
+OVERHELD: Final = LookedUp(
+    "stream_pending_overdue_seconds", "Longest time that such a worker has held an entry past its lease.", "shard"
+)
 WORKERS: Final = LookedUp("workers", f"Workers that asked for work within {status.ALIVE:.0f} s.")
 REDIS_UP: Final = LookedUp("redis_up", "1 when Redis takes what the observer writes, 0 when not.")
 DATABASE_UP: Final = LookedUp("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
@@ -58,16 +61,19 @@ _COUNTED: Final = {
 STATEMENTS: Final = load(__file__)
 
 
-async def update(redis: Redis, shards: int) -> None:
-    """Look everything up and show it. Raise what the database raises; that Redis is away or full is shown."""
+async def update(redis: Redis, shards: int, lease: float) -> None:
+    """Look everything up and show it. Raise what the database raises; that Redis is away or full is shown.
+
+    `lease`: seconds of silence after which a worker's entries are taken over.
+    """
     await _ledger()
     await holders.update()
     up = 0
     try:
         async with asyncio.timeout(status.PATIENCE):
-            await _streams(redis, shards)
+            await _streams(redis, shards, lease)
     except AWAY:
-        for gauge in (*_OF_STREAMS, WORKERS):
+        for gauge in (*_OF_STREAMS, OVERHELD, WORKERS):
             gauge.show_all({})
     else:
         with contextlib.suppress(*AWAY):
@@ -92,8 +98,9 @@ async def _ledger() -> None:
     SATURATED.show(values["saturated"][0]["count"])
 
 
-async def _streams(redis: Redis, shards: int) -> None:
+async def _streams(redis: Redis, shards: int, lease: float) -> None:
     states = await streams.states(redis, shards)
     for gauge, name in _OF_STREAMS.items():
         gauge.show_all({(str(shard),): getattr(state, name) for shard, state in enumerate(states)})
+    OVERHELD.show_all({(str(shard),): max(state.held - lease, 0.0) for shard, state in enumerate(states)})
     WORKERS.show(len(status.alive(states)))

@@ -114,7 +114,7 @@ class Observer:
         if not await self._has_lease():
             self._clear()
             return
-        await gauges.update(self._redis, self._settings.stream_shards)
+        await gauges.update(self._redis, self._settings.stream_shards, self._settings.lease)
         await jobs.update()
         now = asyncio.get_running_loop().time()
         if now - self._checked > _CHECK_EVERY:

@@ -206,6 +206,9 @@ def test_values_have_the_type_that_their_variable_asks_for():
     ]:  # fmt: skip
         draft = changed("route", **{f"{name}var": var, f"{name}op": op, f"{name}value": value})(read(COMMENTED))
         assert editing.step(draft, "route")["cases"][0]["when"]["all"] == [{"var": var, "op": op, "value": expected}]
+    text = COMMENTED.replace('value = "Yes"', "value = 12")
+    draft = changed("route", **{f"{name}op": "eq"})(read(text))
+    assert editing.step(draft, "route")["cases"][0]["when"]["all"][0]["value"] == "12"
     draft = changed("route", **{f"{name}op": "is_set"})(read(COMMENTED))
     assert "value" not in editing.step(draft, "route")["cases"][0]["when"]["all"][0]
 

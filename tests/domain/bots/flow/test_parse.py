@@ -88,6 +88,51 @@ def test_a_number_that_cannot_be_told_is_refused(least, most):
     parse(SMALL.replace('input = "email"\nsave_to = "email"', 'input = "number"\nmax = 2\nmin = 2'))
 
 
+COMPARED = """
+format = 1
+start = "seats"
+nodes = [
+    { type = "ask", id = "seats", text = "?", input = "number", next = "size" },
+    { type = "ask", id = "size", text = "?", input = "choice", next = "name", options = [
+        { label = "51-200" }, { label = "More", value = "201+" },
+    ] },
+    { type = "ask", id = "name", text = "?", next = "route" },
+    { type = "branch", id = "route", otherwise = "bye", cases = [{ next = "bye", when = { all = [CONDITION] } }] },
+    { type = "end", id = "bye" },
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("var", "op", "value", "told"),
+    [
+        ("seats", "eq", '"12"', "Compare with a number, not with a text."),
+        ("seats", "in", '[12, "13"]', "Compare with a number, not with a text."),
+        ("seats", "contains", '"1"', "This is a number, and contains no text."),
+        ("seats", "eq", "12", ""),
+        ("seats", "ne", '"12"', ""),
+        ("name", "gte", "10", "This is a text, and never greater or less than a number."),
+        ("name", "eq", "10", "Compare with a text, not with a number."),
+        ("name", "eq", '"Ada"', ""),
+        ("is_open", "eq", '"true"', "Compare with true or false, not with a text."),
+        ("is_open", "eq", "false", ""),
+        ("score", "eq", "true", "Compare with a number, not with true or false."),
+        ("size", "in", '["51-200", "201+"]', ""),
+        ("size", "in", '["50-200", "201+"]', "'50-200' is none of the answers."),
+        ("size", "eq", '"More"', "'More' is none of the answers."),
+    ],
+)
+def test_a_condition_that_is_never_true_is_refused(var, op, value, told):
+    flow = COMPARED.replace("CONDITION", f'{{ var = "{var}", op = "{op}", value = {value} }}')
+    if not told:
+        assert parse(flow)
+        return
+    with pytest.raises(BadFlow) as refused:
+        parse(flow)
+    [flaw] = refused.value.flaws
+    assert (flaw.message, "/".join(map(str, flaw.path[2:]))) == (told, "cases/0/when/all/0/value")
+
+
 def test_no_number_is_in_order_with_nan():
     broken = SMALL.replace('op = "gte", value = 50', 'op = "gte", value = nan')
     assert faults(broken) == [("condition", "route", line_of(broken, "nan"))]

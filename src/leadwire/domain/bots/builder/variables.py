@@ -77,15 +77,17 @@ def _conditions(value: Any) -> Iterator[Step]:
 def type_values(steps: Sequence[Step], new: Step) -> None:
     """Give what conditions compare with the type that their variable and operator ask for."""
     numbers = {name(step) for step in steps if is_question(step) and _input(step) == "number"} | set(_NUMBERS)
+    texts = {name(step) for step in steps if is_question(step)} - numbers
     for condition in _conditions([value for value in new.values() if isinstance(value, list | dict)]):
         op, value = condition.get("op"), condition.get("value")
         if op == "in" and isinstance(value, str):
-            lines = [line.strip() for line in value.split("\n")]
-            condition["value"] = [_typed(line, condition, numbers) for line in lines if line]
+            value = [line.strip() for line in value.split("\n") if line.strip()]
         elif op != "in" and isinstance(value, list):
-            condition["value"] = value[0] if value else ""
-        elif isinstance(value, str):
-            condition["value"] = _typed(value, condition, numbers)
+            value = value[0] if value else ""
+        if isinstance(value, list):
+            condition["value"] = [_typed(part, condition, numbers, texts) for part in value]
+        elif "value" in condition:
+            condition["value"] = _typed(value, condition, numbers, texts)
 
 
 def _input(step: Step) -> Any:
@@ -94,12 +96,15 @@ def _input(step: Step) -> Any:
     return step.get("input", usual["input"])
 
 
-def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float | bool:
-    if condition.get("var") in _TRUTHS and text.lower() in ("true", "false", "yes", "no"):
-        return text.lower() in ("true", "yes")
-    if str(condition.get("var")) in numbers or str(condition.get("op")) in ORDERS:  # either may be a list in a draft
-        return fields.number(text)
-    return text
+def _typed(value: Any, condition: Step, numbers: set[str], texts: set[str]) -> Any:
+    var, orders = str(condition.get("var")), str(condition.get("op")) in ORDERS  # either may be a list in a draft
+    if isinstance(value, int | float) and var in texts and not orders:
+        return fields.shown(value)  # the question has asked for a number before
+    if not isinstance(value, str):
+        return value
+    if var in _TRUTHS and value.lower() in ("true", "false", "yes", "no"):
+        return value.lower() in ("true", "yes")
+    return fields.number(value) if var in numbers or orders else value
 
 
 def renamed(draft: Step, old: str, new: str) -> Step:

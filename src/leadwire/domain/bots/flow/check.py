@@ -3,15 +3,15 @@
 Called when a draft is saved or published, never when a flow runs: rules may become stricter, published flows stay.
 """
 
-import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
-from leadwire.domain.bots.flow import attachments, graph, hours
-from leadwire.domain.bots.flow.expressions import DERIVED, OF_HOURS, ORDERS, names_in, normal
-from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Condition, End, Flow, Handoff, Say, Score, Text
+from leadwire.domain.bots.flow import attachments, comparisons, graph, hours
+from leadwire.domain.bots.flow.comparisons import Values
+from leadwire.domain.bots.flow.expressions import OF_HOURS, names_in, normal
+from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, End, Flow, Handoff, Say, Score, Text
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS, TEXTS
 
 
@@ -42,7 +42,7 @@ _GRAPH: Final = {
 
 def errors_of(flow: Flow) -> list[FlowError]:
     """Every fault of a flow: of the whole, then of each node in their order."""
-    variables = {node.variable for node in flow.nodes if isinstance(node, Ask)} | DERIVED
+    variables = comparisons.variables(flow)
     flaws = list(_whole(flow, variables))
     places = {node.id: index for index, node in reversed(list(enumerate(flow.nodes)))}
     for index, node in enumerate(flow.nodes):
@@ -137,7 +137,7 @@ def _addresses(node: AnyNode) -> Iterator[_Fault]:
             yield "address", "Enter the address of your own privacy page.", field
 
 
-def _conditions(node: AnyNode, variables: Collection[str]) -> Iterator[_Fault]:
+def _conditions(node: AnyNode, variables: Mapping[str, Values]) -> Iterator[_Fault]:
     for field, number, part in graph.rows(node):
         if (when := getattr(part, "when", None)) is None:
             continue
@@ -149,29 +149,10 @@ def _conditions(node: AnyNode, variables: Collection[str]) -> Iterator[_Fault]:
         for name, index, condition in conditions:
             if condition.var not in variables:
                 yield "condition", _unset(condition.var, variables), field, number, "when", name, index, "var"
-            elif wrong := _wrong(condition):
+            elif wrong := comparisons.fault(condition, variables[condition.var]):
                 yield "condition", wrong, field, number, "when", name, index, "value"
     if isinstance(node, Score) and len({rule.label for rule in node.rules}) < len(node.rules):
         yield "duplicate_label", "Two rules have the same reason.", "rules"
-
-
-def _wrong(condition: Condition) -> str:
-    """What is wrong with what a variable is compared with."""
-    value, needs_none = condition.value, condition.op in ("is_set", "not_set")
-    if needs_none != (value is None):
-        return "This comparison has nothing to compare with." if needs_none else "Say what to compare with."
-    if (condition.op == "in") != isinstance(value, tuple):
-        return f"Compare with {'a list' if condition.op == 'in' else 'one value'}."
-    if condition.op in ORDERS and not _is_number(value):
-        return "Compare with a number."
-    if condition.op in ("contains", "ends_with") and not (isinstance(value, str) and value):
-        return "Compare with a text that is not empty."
-    return "Compare with a list that is not empty." if value == () else ""
-
-
-def _is_number(value: object) -> bool:
-    """Neither `true`, which compares as 1, nor `nan`, which is in no order with anything."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def _texts(node: AnyNode, variables: Collection[str]) -> Iterator[_Fault]:

@@ -44,6 +44,11 @@ class Visitor:
         return await reads.session_by_token(self.token)
 
 
+async def hand_back(workspace, conversation_id, user_id):
+    """Give a conversation back to its bot."""
+    await runtime.hand_back(await reads.session(workspace, conversation_id), user_id)
+
+
 @pytest.fixture
 async def live(workspace):
     """A bot that runs the small flow."""

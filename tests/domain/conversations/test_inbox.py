@@ -12,7 +12,7 @@ from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import jobs, make
-from tests.domain.bots.conftest import Visitor, live, operators, visitor  # noqa: F401 - fixtures
+from tests.domain.bots.conftest import Visitor, hand_back, live, operators, visitor  # noqa: F401 - fixtures
 
 
 @pytest.fixture
@@ -97,20 +97,20 @@ async def test_a_conversation_given_back_is_counted_where_it_is(workspace, waiti
         return [(await reads.page(workspace, ConversationQuery(status=one)))[1] for one in ("active", "handoff")]
 
     assert await totals() == [0, 1]
-    await runtime.hand_back(workspace, waiting.conversation, operators[0])
+    await hand_back(workspace, waiting.conversation, operators[0])
     assert await totals() == [1, 0]
 
 
 async def test_given_back_the_bot_goes_on_where_it_was(workspace, waiting, operators):  # noqa: F811
     await inbox.claim(workspace, waiting.conversation, operators[0])
     with pytest.raises(Conflict):
-        await runtime.hand_back(workspace, waiting.conversation, operators[1])
-    await runtime.hand_back(workspace, waiting.conversation, operators[0])
+        await hand_back(workspace, waiting.conversation, operators[1])
+    await hand_back(workspace, waiting.conversation, operators[0])
     detail = await reads.detail(workspace, waiting.conversation)
     assert (detail.status, detail.messages[-1].content) == ("active", "Your e-mail?")
     assert await waiting.says("ada@example.com") == ["How big?"]
     with pytest.raises(Conflict) as refused:
-        await runtime.hand_back(workspace, waiting.conversation, operators[0])
+        await hand_back(workspace, waiting.conversation, operators[0])
     assert code(refused) == "not_in_handoff"
 
 
@@ -123,7 +123,7 @@ async def test_an_operator_ends_it_once(workspace, waiting, operators):  # noqa:
     for attempt in (
         inbox.claim(workspace, waiting.conversation, operators[0]),
         inbox.reply(workspace, waiting.conversation, operators[0], "x"),
-        runtime.hand_back(workspace, waiting.conversation, operators[0]),
+        hand_back(workspace, waiting.conversation, operators[0]),
     ):
         with pytest.raises(Conflict) as refused:
             await attempt

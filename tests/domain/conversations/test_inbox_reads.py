@@ -11,7 +11,7 @@ from leadwire.domain.conversations.schema import Origin
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Invalid
 from tests import make
-from tests.domain.bots.conftest import Visitor, live, operators  # noqa: F401 - fixtures
+from tests.domain.bots.conftest import Visitor, hand_back, live, operators  # noqa: F401 - fixtures
 
 MANY = """
 INSERT INTO conversation (id, workspace_id, bot_id, status, variables, handoff_requested_at, created_at, updated_at)
@@ -40,7 +40,7 @@ async def test_each_is_in_one_list_of_each_person(workspace, waiting, operators,
     await inbox.claim(workspace, talk, ada)
     assert await listed(workspace, ada) == {"mine": [talk]}
     assert await listed(workspace, grace) == {"theirs": [talk]}
-    await runtime.hand_back(workspace, talk, ada)
+    await hand_back(workspace, talk, ada)
     assert await listed(workspace, grace) == {"bot": [talk]}
     await inbox.assign(workspace, talk, ada, grace)  # from the bot
     assert await make.kinds() == ["message.sent", "conversation.handoff"]
@@ -104,7 +104,7 @@ async def test_a_row_says_what_the_visitor_said_and_since_when_they_wait(workspa
     await inbox.release(workspace, talk, ada)
     assert await row("waiting") == ("Hello?", asked)
     assert tuple(await inbox_reads.counts(workspace, ada)) == (0, 1)
-    await runtime.hand_back(workspace, talk, ada)
+    await hand_back(workspace, talk, ada)
     assert await row("bot") == ("Hello?", None)
     assert tuple(await inbox_reads.counts(workspace, ada)) == (0, 0)
 
@@ -113,7 +113,7 @@ async def test_who_asks_for_a_person_again_waits_since_then(workspace, waiting, 
     """Not since they wrote to the bot, which had the conversation back."""
     talk, (ada, _) = waiting.conversation, operators
     await inbox.reply(workspace, talk, ada, "This is a shop.")
-    await runtime.hand_back(workspace, talk, ada)
+    await hand_back(workspace, talk, ada)
     await waiting.says("ada@example.com")
     await runtime.hand_off(await waiting.visit())
     asked = await db.value("SELECT handoff_requested_at FROM conversation")

@@ -7,12 +7,12 @@ import httpx
 import pytest
 
 from leadwire.domain.bots import reads
-from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes, pubsub
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
 from leadwire.interfaces.widget import api
+from tests.domain.bots.conftest import hand_back
 from tests.interfaces.widget.conftest import Caller
 from tests.serving import served
 from tests.waiting import eventually
@@ -102,7 +102,7 @@ async def test_a_resumed_stream_has_everything_once(workspace, caller, operators
 async def test_given_back_to_the_bot_the_stream_ends(workspace, caller, operators):
     follower = Follower(caller)
     await eventually(lambda: follower.seen)
-    await runtime.hand_back(workspace, caller.conversation, operators[0])
+    await hand_back(workspace, caller.conversation, operators[0])
     await eventually(follower.task.done)
     assert (follower.status, follower.said()[-1]) == ("active", "Your e-mail?")
 

@@ -129,25 +129,23 @@ async def hand_off(session: VisitorSession) -> Turn:
     return await repeated(ask)
 
 
-async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
+async def hand_back(session: VisitorSession, user_id: str) -> None:
     """An operator gives the conversation back, and the bot goes on where it was. Raise as `inbox.give_back`."""
-    if not (session := await reads.session(workspace, conversation_id)):  # begun in another installation
-        return await inbox.give_back(workspace, conversation_id, user_id)
 
     async def go_on(_: int) -> None:
         async with db.transaction():
             await _wait_for_address(_gone_on(session))
-            await inbox.give_back(workspace, conversation_id, user_id)
+            await inbox.give_back(*session.place, user_id)
             await _finish(_gone_on(await reads.current(session, lock=True)))
 
-    return await repeated(go_on)
+    await repeated(go_on)
 
 
 async def capture(workspace: str, conversation_id: str, contact: LeadPatch) -> Lead:
     """An operator adds the e-mail address and the name of a visitor, who becomes a lead as by answers of their own.
     Raise as `conversations.changes.capture_lead`.
     """
-    if not (session := await reads.session(workspace, conversation_id)):  # as above
+    if not (session := await reads.session(workspace, conversation_id)):  # begun in another installation
         return await conversations.capture_lead(workspace, conversation_id, contact)
     answers = [Saved(name, text) for name in ("email", "name") if isinstance(text := getattr(contact, name), str)]
 

@@ -30,7 +30,7 @@ from leadwire.interfaces.web.screens.leads import save
 
 _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
     "release": changes.release,  # back into the queue
-    "give-back": runtime.hand_back,  # to the bot, which goes on
+    "give-back": changes.give_back,  # to the bot
     "end": end_and_snooze.end,
     "undo-end": end_and_snooze.undo_end,
     "wake": end_and_snooze.wake,
@@ -197,8 +197,12 @@ async def remove_reply(context: PageContext, reply_id: str) -> str:
 async def do(context: PageContext, conversation_id: str, operation: str) -> None:
     if operation not in _OPERATIONS:
         raise Invalid(f"A conversation can be: {', '.join(_OPERATIONS)}.")
+    back = await bots.session(context.workspace, conversation_id) if operation == "give-back" else None
     async with context.change(f"conversation.{operation.replace('-', '_')}", conversation_id):
-        await _OPERATIONS[operation](context.workspace, conversation_id, context.me.user_id)
+        if back:  # and the bot goes on
+            await runtime.hand_back(back, context.me.user_id)
+        else:
+            await _OPERATIONS[operation](context.workspace, conversation_id, context.me.user_id)
 
 
 def _wanted(context: PageContext) -> inbox_reads.Wanted:

@@ -15,7 +15,6 @@ from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.telemetry.metrics import REGISTRY
 from tests import jobs, make
-from tests.delivery.test_one_fails import refused
 from tests.delivery.test_pull import ids_of, puller_of
 from tests.delivery.test_redrives import people, states
 from tests.delivery.wired import endpoint
@@ -206,23 +205,6 @@ async def test_one_that_is_always_refused_is_not_taken_for_a_receiver_that_is_do
     generation = await db.value("SELECT generation FROM every_delivery WHERE event_id = $1", oldest)
     assert generation == redrive_job.TIMES + 1, "and not for ever"
     assert await balanced(wire) == []
-
-
-async def test_one_that_cannot_be_sent_again_holds_up_no_others(workspace, bot, wire, receiver, db_clock):
-    await outage(workspace, bot, wire, receiver, db_clock, 3)
-    receiver.answer = 204
-    first = await db.value("SELECT min(event_id) FROM delivery_result")
-    async with refused("delivery", "INSERT", f"NEW.event_id = '{first}'"):
-        for _ in range(auto_redrive._TRIES + 1):
-            await jobs.run("auto_redrive", early=True)
-        await wire.turn()
-        await found()
-        await pass_by(wire, db_clock, 120)
-        assert await states() == {"dead": 1, "delivered": 2}
-    for _ in range(2):
-        await jobs.run("auto_redrive", early=True)
-        await pass_by(wire, db_clock, 120)
-    assert await states() == {"delivered": 3}
 
 
 async def test_what_died_before_the_switch_was_set_or_is_too_old_is_left_to_a_person(

@@ -24,7 +24,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 15.0, 240.0  # seconds between probes; each is tw
 _LOOK: Final = 60.0  # seconds, where a person is at work
 _WITHIN: Final = 240.0  # seconds in which all are sent, unless that is too fast
 _FASTEST: Final = 250  # deliveries a second
-_TRIES: Final = 5  # of a step, in half a minute, before it leaves one dead letter more out at each
 _BROUGHT: Final = 2000  # retries at a time
 
 _FAILED, _ENDPOINT, _NEXT, _BRING_FORWARD = named(__file__, "failed endpoint next bring_forward")
@@ -35,11 +34,11 @@ async def failed() -> list[jobs.Offer]:
     return [jobs.Offer(*row) for row in await _FAILED.rows(first=_first())]
 
 
-async def step(endpoint_id: str, place: str, tries: int = 0) -> Again | None:
+async def step(endpoint_id: str, place: str) -> Again | None:
     """Send the next probe, or begin the redrive. Return when to look again; None when there is nothing to do.
 
     `place` is how many probes were sent, and the last one's event. Raise db.Locked when somebody is changing the
-    endpoint. What cannot be sent again fails the step; after some `tries` the next is the probe.
+    endpoint.
     """
     count, _, probe = place.partition(" ")
     probes = int(count or 0)
@@ -52,7 +51,7 @@ async def step(endpoint_id: str, place: str, tries: int = 0) -> Again | None:
             return Again(_FIRST_PAUSE, place)
         if probes and endpoint["answers"] and not endpoint["redriving"]:
             return await _begin(endpoint_id, endpoint, place)
-        event = await _NEXT.value(id=endpoint_id, first=_first(), left_out=max(0, tries - _TRIES + 1))
+        event = await _NEXT.value(id=endpoint_id, first=_first())
         if event is None:
             return None
         if endpoint["redriving"]:

@@ -23,11 +23,10 @@ SELECT e.workspace_id, {since} AS died_since, e.failing_since IS NULL AND e.upda
 FROM webhook_endpoint e WHERE e.id = :id AND e.enabled AND e.auto_redrive_since IS NOT NULL FOR NO KEY UPDATE
 
 -- next: of the oldest, the one that was tried the least: its receiver may refuse one and take the others
--- Those are left out that cannot be sent again.
 SELECT d.event_id FROM webhook_endpoint e CROSS JOIN LATERAL (
     SELECT d.event_id, d.attempts {dead} AND EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.body <> '')
     ORDER BY d.event_id LIMIT 100) d
-WHERE e.id = :id ORDER BY d.attempts, d.event_id OFFSET :left_out LIMIT 1
+WHERE e.id = :id ORDER BY d.attempts, d.event_id LIMIT 1
 
 -- bring_forward: retries that are due later than all is to be sent, but for what the receiver has put off for longer
 -- Their waits become a share of what they were: they keep their order, and do not all come at once. What is held stays.

@@ -27,7 +27,7 @@ async def take_on(job: Claimed) -> Again | None:
 @job("auto_redrive", at_once=2, find=auto_redrive.failed)
 async def send_again(job: Claimed) -> Again | None:
     """Try one dead letter of an endpoint now and then, and begin a redrive of all once it answers."""
-    return await auto_redrive.step(job.key, job.place, job.tries)
+    return await auto_redrive.step(job.key, job.place)
 
 
 @job("discard", at_once=2)

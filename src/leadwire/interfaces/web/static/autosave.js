@@ -1,42 +1,23 @@
 // The builder's forms save themselves: one at a time, a while after the last letter, or at once when a field is left.
 const all = "#state,#flow,#panel";
-let saving = null, sent = 0, waiting = null, owed = false, moved = null, added = null;
-const typed = new Set(), queued = new Set(); // forms with words that are not on their way: not saved yet, behind another
+let timer, saving = null, waiting = null, owed = false, moved = null, added = null;
 const placed = ["up", "down", "drop"]; // the buttons of a row, by its place
 
 function save(form, selectors, button) {
-  clearTimeout(form.timer);
-  typed.delete(form);
-  if (!saving) return send(form, selectors, button);
-  queued.add(form);
-  const same = waiting?.form === form ? waiting : null;
-  if (!same) next();
-  waiting = { form, selectors: same?.selectors === all ? all : selectors, button: button ?? same?.button };
-}
-
-function send(form, selectors, button) {
-  if (!form.isConnected) return void post(form).catch(() => again(form)); // another panel has come: it is not swapped
-  form.dataset.update = owed ? all : selectors;
-  owed = false;
-  form.requestSubmit(button);
-}
-
-function post(form, keepalive) {
-  const body = new URLSearchParams([...new FormData(form), ["tab", tab]]);
-  return fetch(addressOf(form), { method: "POST", body, keepalive });
-}
-
-function again(form) { // until there is a network, and when the page is left
-  typed.add(form);
-  form.timer = setTimeout(() => save(form, fieldsOf(form)), 3000);
+  clearTimeout(timer);
+  form.pending = false;
+  if (saving) waiting = { form, selectors: waiting?.selectors === all ? all : selectors, button: button ?? waiting?.button };
+  else if (form.isConnected) {
+    saving = button?.name ?? "fields";
+    form.dataset.update = owed ? all : selectors;
+    owed = false;
+    form.requestSubmit(button);
+  }
 }
 
 addEventListener("done", ({ detail }) => {
   if (!detail.matches("[data-autosave]")) return;
-  if (detail.unanswered) again(detail);
-  if (--sent) return;
   saving = null;
-  queued.clear();
   if (moved) { // the focus goes with the row, as far as it can go
     const [, list, place] = moved.value.match(/(.*)\/(\d+)$/), to = Number(place) + (moved.name === "up" ? -1 : 1);
     const there = [moved.name, "up", "down"].map((way) => document.getElementById(`${list}/${to}-${way}`));
@@ -45,32 +26,25 @@ addEventListener("done", ({ detail }) => {
   }
   const fresh = added && document.getElementsByName(added)[0];
   if (fresh) { fresh.focus(); added = null; }
-  const held = document.querySelector("#panel[data-held]:has([data-autosave])");
-  if (held) { // it was written in meanwhile, and has stayed: the next answer brings the rest
-    delete held.dataset.held;
+  const panel = document.querySelector("#panel");
+  if ("held" in panel.dataset) { // it was written in meanwhile, and has stayed: the next answer brings the rest
+    delete panel.dataset.held;
     owed = true;
   }
-  next();
+  if (detail.unanswered) { // again, until there is a network, and when the page is left
+    detail.pending = true;
+    timer = setTimeout(() => save(detail, fieldsOf(detail)), 3000);
+  }
+  const next = waiting;
+  waiting = null;
+  if (next) save(...now(next));
 });
 
-function next() {
-  const { form, selectors, button } = waiting ?? {};
-  waiting = null;
-  if (form) send(...now(form, selectors, button));
-}
-
 // What was pressed meanwhile is pressed in the form that has come.
-function now(form, selectors, button) {
-  if (!button || (form.isConnected && button.form === form)) return [form, selectors, button];
-  const fresh = form.isConnected ? form : [...document.forms].find((one) => addressOf(one) === addressOf(form)) ?? form;
-  return [fresh, selectors, [...fresh.elements].find(({ name, value }) => name === button.name && value === button.value)];
-}
-
-// Before something else is asked for: what was typed is sent first, and what comes then may take the panel's place.
-function flush() {
-  for (const form of typed) save(form, fieldsOf(form));
-  if (waiting) delete document.querySelector("#panel")?.dataset.held;
-  next();
+function now({ form, selectors, button }) {
+  const fresh = !form.isConnected && button && [...document.forms].find((one) => addressOf(one) === addressOf(form));
+  const same = fresh && [...fresh.elements].find(({ name, value }) => name === button.name && value === button.value);
+  return same ? [fresh, selectors, same] : [form, selectors, button];
 }
 
 const fieldsOf = (form) => form.dataset.update.replace(/,?#panel/, "");
@@ -79,9 +53,9 @@ addEventListener("input", ({ target }) => {
   if (!form?.matches("[data-autosave]")) return;
   if (saving) document.querySelector("#panel").dataset.held = "";
   if (target.matches("select")) return;
-  clearTimeout(form.timer);
-  form.timer = setTimeout(() => save(form, fieldsOf(form)), 900);
-  typed.add(form);
+  clearTimeout(timer);
+  timer = setTimeout(() => save(form, fieldsOf(form)), 900);
+  form.pending = true;
 });
 addEventListener("change", ({ target }) => {
   const form = target.form;
@@ -90,10 +64,6 @@ addEventListener("change", ({ target }) => {
   save(form, shapes ? all : fieldsOf(form));
 });
 addEventListener("click", (event) => {
-  if (event.target.closest?.("a[data-update]")) {
-    delete document.querySelector("#panel")?.dataset.held;
-    return flush();
-  }
   const button = event.target.closest?.("[data-autosave] button[name]");
   if (!button) return;
   event.preventDefault();
@@ -101,18 +71,14 @@ addEventListener("click", (event) => {
   moved = button.name === "up" || button.name === "down" ? button : null;
   save(button.form, all, button);
 }, true);
-addEventListener("submit", ({ target, submitter }) => {
-  if (!target.matches("[data-autosave]")) return flush();
-  saving ??= submitter?.name ?? "fields";
-  sent++;
+addEventListener("click", ({ target }) => {
+  if (target.closest?.("a[data-update]")) delete document.querySelector("#panel")?.dataset.held;
 }, true);
 const tab = Math.random().toString(36).slice(2); // another tab may be another's: the server asks before it overwrites
-addEventListener("formdata", ({ target, formData }) => {
-  formData.set("tab", tab);
-  if (target.matches("[data-autosave]")) formData.set("turn", sent); // else what was typed and taken back is not sent
-});
+addEventListener("formdata", ({ formData }) => formData.set("tab", tab));
 addEventListener("pagehide", () => {
-  for (const form of new Set([...typed, ...queued])) post(form, true);
+  const form = document.querySelector("form[data-autosave]");
+  if (form?.pending) fetch(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(form)), keepalive: true });
 });
 
 // ---- the panel: Enter saves, a variable goes where the caret is

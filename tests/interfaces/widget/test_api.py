@@ -16,6 +16,7 @@ from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import erasing
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, ids, rate_limit, settings
+from leadwire.interfaces.widget import api
 from tests import make, statements
 from tests.domain.bots.conftest import published
 from tests.interfaces.widget.conftest import SITE, Caller
@@ -220,7 +221,8 @@ async def test_a_blocked_network_reaches_nobody_from_its_other_conversations(wor
     assert (await caller.post("rating", {"rating": 1})).status_code == 200
 
 
-async def test_who_is_blocked_while_they_hold_a_message_back_reaches_nobody(workspace, caller):
+async def test_who_is_blocked_while_they_hold_a_message_back_reaches_nobody(workspace, caller, monkeypatch):
+    monkeypatch.setattr(api, "_HELD", 0.0)
     await caller.says("ada@example.com")
 
     async def held():
@@ -241,9 +243,9 @@ async def test_a_token_speaks_in_its_conversation_only(anonymous, shop, caller):
     doors = (("GET", "messages"), ("POST", "messages"), ("POST", "end"), ("POST", "handoff"), ("GET", "events"))
     for method, path in doors:
         where = f"/widget/v1/conversations/{caller.conversation}/{path}"
-        stranger = await anonymous.request(method, where, json={}, headers=other.headers)
-        nobody = await anonymous.request(method, where, json={})
-        made_up = await anonymous.request(method, where, json={}, headers={"Authorization": "Bearer " + "x" * 43})
+        stranger = await anonymous.request(method, where, headers=other.headers)
+        nobody = await anonymous.request(method, where)
+        made_up = await anonymous.request(method, where, headers={"Authorization": "Bearer " + "x" * 43})
         assert [answer.status_code for answer in (stranger, nobody, made_up)] == [404, 401, 401]
     assert "bea@example.com" not in (await caller.get("messages")).text
 

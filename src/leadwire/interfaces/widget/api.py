@@ -1,6 +1,7 @@
 """/widget/v1: what the widget calls. Its errors are problem+json, as those of /v1 are."""
 
 import asyncio
+import functools
 import hashlib
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -43,6 +44,7 @@ _MESSAGES: Final = RateLimit("messages", 60, shared=True)
 _COUNTS: Final = RateLimit("counts", 120, shared=False)
 _GUESSES: Final = RateLimit("authentication", 60, shared=False)  # tokens that are none, per network
 _MOST_STREAMS: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
+_HELD: Final = 5.0  # seconds that a body may come later: the visitor may be blocked meanwhile
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
 _COUNTED: Final[dict[bytes, counts.Kind]] = {b"shown": "shown", b"opened": "opened"}
@@ -68,10 +70,9 @@ async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
 
     The body is that word, as `text/plain`. Nothing is kept of the visitor. Written within seconds.
     """
-    kind = _COUNTED.get((await body.read(request, 64)).strip())
     bot = await _bot(bot_id)
     _COUNTS.take(f"{network(request.scope)} {bot.id}", asyncio.get_running_loop().time())
-    if kind is None:
+    if (kind := _COUNTED.get((await body.read(request, 64)).strip())) is None:
         raise Invalid("The body is `shown` or `opened`.")
     counts.count(bot.id, kind)
     return JSONResponse(None, status_code=202)
@@ -80,15 +81,14 @@ async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
 @post("/bots/{bot_id:str}/conversations")
 async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Turn]:
     """Start a conversation with the visitor's first message."""
-    sent = await body.json_object(request)
     try:
         bot = await _bot(bot_id)
     except BotNotFound:
-        again = str(sent.get("client_message_id"))
-        return JSONResponse(await runtime.repeat_start(bot_id, again), status_code=201)
+        again = (await body.json_object(request)).get("client_message_id")
+        return JSONResponse(await runtime.repeat_start(bot_id, str(again)), status_code=201)
     address = traces.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
-    fields = body.fields(sent, NewConversation)
+    fields = body.fields(await body.json_object(request), NewConversation)
     url, campaign = traces.page(fields.page_url)
     browser, system = user_agents.browser_and_system(request.headers.get("user-agent", ""))
     source = Source(url, campaign, traces.page(fields.referrer)[0])
@@ -102,11 +102,10 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
 @post("/conversations/{conversation_id:str}/messages")
 async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Take a visitor's message. The response holds the bot's replies and its next question."""
-    sent = await body.json_object(request)
     session = await _session(request, conversation_id)
     address = traces.blinded(session.workspace, network(request.scope))
     _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
-    fields = body.fields(sent, NewVisitorMessage)
+    fields = body.fields(await body.json_object(request), NewVisitorMessage)
     before = session.state.variables
     told = await identities.told(session.bot_id, fields.attributes, fields.identity, before)
     said, answerer = (fields.content, fields.client_message_id), faq.answerer(settings.get())
@@ -160,9 +159,8 @@ async def send_transcript(request: _R, conversation_id: FromPath[str]) -> JSONRe
 @post("/conversations/{conversation_id:str}/rating")
 async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Rate a conversation that has ended. Rating it again replaces what was said before."""
-    sent = await body.json_object(request)
     session = await _session(request, conversation_id)
-    fields = body.fields(sent, NewRating)
+    fields = body.fields(await body.json_object(request), NewRating)
     await seen.rate(*session.place, fields.rating, fields.comment.strip() or None)
     return JSONResponse(runtime.turn_of(session, []))
 
@@ -170,9 +168,8 @@ async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn
 @post("/conversations/{conversation_id:str}/activity")
 async def note_activity(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Tell who answers that the visitor types, or how far they have read. Nobody answers: nothing is noted."""
-    sent = await body.json_object(request)
     session = await _session(request, conversation_id, reaches=False)
-    fields = body.fields(sent, Activity)
+    fields = body.fields(await body.json_object(request), Activity)
     if session.status == "handoff" and not session.blocked:
         if fields.typing:
             pubsub.publish(*session.place, "typing_visitor")
@@ -222,8 +219,6 @@ async def _bot(bot_id: str) -> LiveBot:
 async def _session(request: _R, conversation_id: str, *, reaches: bool = True) -> VisitorSession:
     """The session of the caller's token, which is for one conversation only. Raise Unauthenticated, NotFound;
     RateLimited after many wrong tokens; WorkspaceSuspended; VisitorBlocked for what `reaches` people or the bot.
-
-    To be called when the body is there: who holds it back may have been blocked meanwhile.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = await reads.session_by_token(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
@@ -237,6 +232,7 @@ async def _session(request: _R, conversation_id: str, *, reaches: bool = True) -
         raise await why_closed(session.workspace, ChatClosed)
     if reaches and session.blocked:
         raise VisitorBlocked
+    body.look_again(request.scope, _HELD, functools.partial(_session, request, conversation_id, reaches=reaches))
     return session
 
 

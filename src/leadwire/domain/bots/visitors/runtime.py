@@ -31,7 +31,7 @@ from leadwire.domain.leads import holders
 from leadwire.domain.leads.schema import Lead, LeadPatch
 from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.errors import Conflict
+from leadwire.infrastructure.errors import Conflict, invalid_field
 
 
 async def start(
@@ -156,9 +156,9 @@ async def capture(workspace: str, conversation_id: str, contact: LeadPatch) -> L
             if now.lead_id:
                 raise conversations.LeadKnown
             await _finish(decide.heard(now, planning.change(now.known), now.state, answers))
-            lead = (await reads.current(session)).known.lead
-        assert lead  # noqa: S101 - it was captured
-        return lead.lead
+            if (lead := (await reads.current(session)).known.lead) is None:
+                raise invalid_field("/email", "required", "Enter an e-mail address.")
+            return lead.lead
 
     return await repeated(add)
 

@@ -121,13 +121,19 @@ async def queued() -> list[str]:
     return [row["event_id"] for row in found]
 
 
-async def test_what_is_redriven_waits_for_what_is_on_its_way(in_order, workspace, wire, receiver, db_clock):
-    """They went out together; where the redriven one failed, its retry came last."""
+async def redriven_amid(in_order, workspace, wire) -> list[str]:
+    """Send a dead letter of score 1 again while score 2 is on its way. Return both events."""
     lead = await dead_letter(in_order, wire)
     await in_order.score(lead, 2)
     await wire.relay()
-    first, second = await events()
-    assert await redriven(workspace, first) == 1
+    both = await events()
+    assert await redriven(workspace, both[0]) == 1
+    return both
+
+
+async def test_what_is_redriven_waits_for_what_is_on_its_way(in_order, workspace, wire, receiver, db_clock):
+    """They went out together; where the redriven one failed, its retry came last."""
+    _, second = await redriven_amid(in_order, workspace, wire)
     await wire.relay()
     assert await queued() == [second]
     await wire.deliver()
@@ -141,11 +147,7 @@ async def test_what_is_redriven_waits_for_what_is_on_its_way(in_order, workspace
 
 
 async def test_what_was_redriven_goes_once_what_was_on_its_way_is_set_aside(in_order, workspace, wire):
-    lead = await dead_letter(in_order, wire)
-    await in_order.score(lead, 2)
-    await wire.relay()
-    first, _ = await events()
-    assert await redriven(workspace, first) == 1
+    await redriven_amid(in_order, workspace, wire)
     await quarantine.set_aside(await wire.read())
     for _ in range(3):
         await wire.turn()
@@ -156,11 +158,7 @@ async def test_what_was_redriven_goes_once_what_was_on_its_way_is_set_aside(in_o
 
 
 async def test_what_is_put_back_waits_for_what_was_redriven_before_it(in_order, workspace, wire):
-    lead = await dead_letter(in_order, wire)
-    await in_order.score(lead, 2)
-    await wire.relay()
-    first, _ = await events()
-    assert await redriven(workspace, first) == 1
+    first, _ = await redriven_amid(in_order, workspace, wire)
     await changes.disable(workspace, in_order.endpoint_id)
     await wire.deliver()
     assert await queued() == []
